@@ -168,24 +168,20 @@ function readSealed(client: ClientBase, table: SealedTable, first: number, last:
  * locks could deadlock.
  * @returns how many it replaced
  */
-async function replaceSealed(
+function replaceSealed(
   client: ClientBase,
   table: SealedTable,
   replaced: { place: string; sealed: Buffer; replacement: Buffer }[],
 ): Promise<number> {
-  const text = `select ctid::text as place from grandlivre.${table} where ctid = any ($1::tid[]) for no key update skip locked`
-  const rows = await queryRows<{ place: string }>(client, text, [replaced.map(({ place }) => place)])
-  const locked = new Set(rows.map(({ place }) => place))
-  const ours = replaced.filter(({ place }) => locked.has(place))
-  return queryCount(
-    client,
-    `update grandlivre.${table} t set secret_encrypted = n.replacement
-     from unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, replacement)
-     where t.ctid = n.place and t.secret_encrypted = n.sealed`,
-    [
-      ours.map(({ place }) => place),
-      ours.map(({ sealed }) => sealed),
-      ours.map(({ replacement }) => replacement),
-    ],
-  )
+  const text = `with locked as materialized (
+       select ctid as place from grandlivre.${table} where ctid = any ($1::tid[]) for no key update skip locked
+     )
+     update grandlivre.${table} t set secret_encrypted = n.replacement
+     from locked join unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, replacement) using (place)
+     where t.ctid = place and t.secret_encrypted = n.sealed`
+  return queryCount(client, text, [
+    replaced.map(({ place }) => place),
+    replaced.map(({ sealed }) => sealed),
+    replaced.map(({ replacement }) => replacement),
+  ])
 }

@@ -71,17 +71,8 @@ export function insertToken(client: ClientBase, token: NewToken & { hash: Buffer
   const text = `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint, groups, expires_at)
      select $2, grandlivre.draw('grandlivre.ids'), id, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, 'infinity') from grandlivre.third_parties where code = $1
      returning id`
-  return queryValue<string | undefined>(client, text, [
-    thirdPartyCode,
-    schemaId,
-    level,
-    firmId,
-    folderId,
-    hash,
-    hint,
-    groups,
-    expiresAt,
-  ])
+  const values = [thirdPartyCode, schemaId, level, firmId, folderId, hash, hint, groups, expiresAt]
+  return queryValue<string | undefined>(client, text, values)
 }
 
 interface RevokedToken extends Opened {

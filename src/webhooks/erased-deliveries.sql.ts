@@ -65,13 +65,8 @@ export async function deliveriesOfFolder(
        first_sequence::float8 as "firstSequence", last_sequence::float8 as "lastSequence",
        id in (select id from touched) as "isTouched", (select max(id) from page) as last
      from page order by id`
-  const rows = await queryRows<StoredDelivery & { last: string; isTouched: boolean }>(client, text, [
-    schemaId,
-    folderId,
-    kinds,
-    after,
-    most,
-  ])
+  const values = [schemaId, folderId, kinds, after, most]
+  const rows = await queryRows<StoredDelivery & { last: string; isTouched: boolean }>(client, text, values)
   return { last: rows[0]?.last, touched: rows.filter(({ isTouched }) => isTouched) }
 }
 

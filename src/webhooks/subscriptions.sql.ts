@@ -59,16 +59,8 @@ export async function insertSubscription(client: ClientBase, given: NewSubscript
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
      values (grandlivre.draw('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
      returning ${subscriptionColumns}`
-  const inserted = await queryRow<Subscription>(client, text, [
-    schemaId,
-    level,
-    firmId,
-    thirdPartyId,
-    postUrl,
-    onEvents,
-    folderIds,
-  ])
-  return inserted!
+  const values = [schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds]
+  return (await queryRow<Subscription>(client, text, values))!
 }
 
 /**

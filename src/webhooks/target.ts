@@ -74,15 +74,10 @@ for (const [list, ranges, family] of [
 
 /** Whether deliveries to this address are forbidden, whatever its notation; true for text that is not an address. */
 export function isRefused(address: string): boolean {
-  switch (isIP(address)) {
-    case 4:
-      return refused4.check(address, 'ipv4')
-    case 6:
-      // A zone (fe80::1%eth0) names an interface of this machine.
-      return address.includes('%') || refused6.check(address, 'ipv6')
-    default:
-      return true
-  }
+  const family = isIP(address)
+  if (family === 4) return refused4.check(address, 'ipv4')
+  // A zone (fe80::1%eth0) names an interface of this machine.
+  return family !== 6 || address.includes('%') || refused6.check(address, 'ipv6')
 }
 
 export interface TargetRules {
@@ -124,8 +119,8 @@ export async function vetTarget(text: string, rules: TargetRules): Promise<strin
 }
 
 /** Returns the host, without the brackets of an IPv6 address. */
-function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '')
+function hostOf({ hostname }: { hostname: string }): string {
+  return hostname.replace(/^\[|\]$/g, '')
 }
 
 /** A connection refused because it would have reached a forbidden address. */
@@ -141,18 +136,14 @@ export class RefusedTarget extends Error {
  * undici agent, it follows no redirects.
  * @returns an agent whose requests reject with RefusedTarget; the caller closes or destroys it
  */
-export function guardedAgent(
-  { allowInsecure }: TargetRules,
-  options: Omit<Agent.Options, 'connect'> = {},
-): Agent {
+export function guardedAgent({ allowInsecure }: TargetRules): Agent {
   const sockets = { allowH2: false, timeout: limits.webhookConnectMs }
-  if (allowInsecure) return new Agent({ ...options, connect: sockets })
+  if (allowInsecure) return new Agent({ connect: sockets })
   const connect = buildConnector({ ...sockets, lookup: vettedLookup })
   return new Agent({
-    ...options,
     connect: (target, callback) => {
       // Node does not look up a literal address, so `lookup` never sees it.
-      const host = target.hostname.replace(/^\[|\]$/g, '')
+      const host = hostOf(target)
       if (isIP(host) !== 0 && isRefused(host)) callback(new RefusedTarget(host), null)
       else connect(target, callback)
     },

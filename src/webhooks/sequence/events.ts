@@ -97,7 +97,9 @@ async function readNext(client: PoolClient, subscriptionId: string, after: numbe
   const jump = await findJump(client, subscriptionId, after)
   const beyond = jump === undefined ? [] : await readNumbered(client, subscriptionId, jump, most)
   if (jump === undefined || beyond[0]?.sequence !== jump + 1)
-    throw expired(await oldestNumber(client, subscriptionId, after))
+    throw new AppError('ERR-EVENTS-EXPIRED', {
+      oldest: String(await oldestNumber(client, subscriptionId, after)),
+    })
   return beyond
 }
 
@@ -111,8 +113,4 @@ function packPage(subscriptionId: string, events: NumberedEvent[]): Pick<EventPa
     items.push(item)
   }
   return { json: `[${items.join(',')}]`, events: items.length }
-}
-
-function expired(oldest: number): AppError {
-  return new AppError('ERR-EVENTS-EXPIRED', { oldest: String(oldest) })
 }
