@@ -1,5 +1,5 @@
 /**
- * Keeps two kinds of digests. Digests of an exercice's validated movements are one row of `movement_blocks`; digests of
+ * Keeps and reads two kinds of digests. Digests of an exercice's validated movements are one row of `movement_blocks`; digests of
  * a whole ledger with its tables are one row of `ledger_blocks`.
  *
  * Digests belong to a version and a rendering, not to an epoch: if they survive a failover, so does their ledger, in
@@ -11,9 +11,12 @@ import type pg from 'pg'
 import { type WholeTableName, wholeTables } from '../../../packages/contract/src/ledger-tables.ts'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
+import { queryRow } from '../../db/statement.ts'
+import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { renderingExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
+import type { Selection } from '../selection.ts'
 import { type Block, type FormerBlock, markChanged, noBlocks } from './block.ts'
 
 /**
@@ -49,7 +52,7 @@ export interface KeptDigests {
   tables: TableDigests | undefined
 }
 
-export interface KeptRow {
+interface KeptRow {
   firstIds: string[]
   rows: number[]
   digests: Buffer
@@ -66,12 +69,12 @@ const ofExercice = {
 const keptIn = ({ exerciceId }: DigestsKey) => (exerciceId === undefined ? whole : ofExercice)
 
 /** An SQL expression: whether the log still has every change since the row `b`. */
-export const isRemembered = `not exists (
+const isRemembered = `not exists (
   select from ledger_changes c where (c.schema_id, c.folder_id) = (b.schema_id, b.folder_id)
     and c.kind = 'forgotten' and c.version > b.version)`
 
 /** The columns of a row `b`, after `select`. */
-export const digestColumns = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
+const digestColumns = ({ exerciceId }: DigestsKey) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
 /** Length of a SHA-256. */
@@ -82,10 +85,10 @@ const digestAt = (digests: Buffer, i: number) =>
 
 const bytesLiteral = (sha256s: string[]) => `${textLiteral(`\\x${sha256s.join('')}`)}::bytea`
 
-export const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
+const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
   firstIds.map((first, i) => ({ first: Number(first), rows: rows[i]!, sha256: digestAt(digests, i) }))
 
-export const tableDigestsOf = (tables: Buffer): TableDigests =>
+const tableDigestsOf = (tables: Buffer): TableDigests =>
   Object.fromEntries(keptTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
 
 /**
@@ -116,16 +119,66 @@ export async function readFormerBlocks(
   key: DigestsKey & { exerciceId: string },
 ): Promise<readonly FormerBlock[]> {
   const { schemaId, folderId, exerciceId, timeZone } = key
-  const { rows } = await client.query<KeptRow & { version: string }>({
+  const kept = await queryRow<KeptRow & { version: string }>(client, {
     name: 'kept blocks',
     text: `select b.version, ${digestColumns(key)} from movement_blocks b
            where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}`,
     values: [schemaId, folderId, renderingOf(timeZone), exerciceId],
   })
-  const [kept] = rows
   if (!kept) return noBlocks
   const watched = { schemaId, folderId, exerciceIds: [exerciceId], among: [] }
   return markChanged(blocksOf(kept), await readChangedEntries(client, watched, kept.version))
+}
+
+/**
+ * Reads the state of one ledger of many, with its kept digests, in one round trip of its snapshot.
+ *
+ * Checks again that the token opens the folder: since the main thread checked, the token may have been revoked, or
+ * the folder moved to another firm. A replica that lacks the token shows a state from before it was issued.
+ * @param selection the whole folder
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ */
+export async function readLedgerState(client: pg.ClientBase, selection: Selection, tokenId: string) {
+  const { schemaId, folderId, timeZone } = selection
+  const found = await queryRow<
+    KeptRow & {
+      cursor: string
+      exerciceIds: string[]
+      /** Whether the kept digests are of this state. Without usable digests, this and the next columns are null. */
+      isKept: boolean | null
+      version: string
+      hasTables: boolean | null
+    }
+  >(client, {
+    name: 'ledger state',
+    text: `select ledger_cursor(f.schema_id, f.id, f.ledger_version, $3) as cursor,
+             array(select id::text from exercices where schema_id = $1 and folder_id = $2) as "exerciceIds", k.*
+           from folders f left join lateral (
+             select b.version = f.ledger_version as "isKept", b.version, ${digestColumns(selection)},
+               coalesce(t.version <= b.version, true) as "hasTables"
+             from ledger_blocks b
+               left join table_changes t on (t.schema_id, t.folder_id) = (b.schema_id, b.folder_id)
+             where b.schema_id = $1 and b.folder_id = $2 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}
+           ) k on true
+           where f.schema_id = $1 and f.id = $2 and not exists (
+             select from tokens t where t.id = $4
+               and (t.revoked_at is not null or t.expires_at <= clock_timestamp()
+                 or not coalesce(t.folder_id = f.id, t.firm_id = f.firm_id)))`,
+    values: [schemaId, folderId, renderingOf(timeZone), tokenId],
+  })
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const { cursor, exerciceIds, isKept, version } = found
+  const watched = { schemaId, folderId, exerciceIds, among: [] }
+  const changed = () => (isKept ? [] : readChangedEntries(client, watched, version))
+  return {
+    cursor,
+    resolved: { selection, exerciceIds },
+    isKept: isKept === true,
+    /** The digests of its tables, if none of these has changed since they were kept. */
+    tables: found.hasTables ? tableDigestsOf(found.tables!) : undefined,
+    /** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
+    former: async () => (isKept === null ? noBlocks : markChanged(blocksOf(found), await changed())),
+  }
 }
 
 /**

@@ -7,23 +7,23 @@ import { inUnits } from '../../../formats/minor-units.ts'
 import { type EntryRange, everyEntry } from '../../../ledger/changes/entry-ranges.ts'
 import { type Block, changedRanges, type FormerBlock } from '../../blocks/block.ts'
 import { BlockCutter } from '../../blocks/block-cutter.ts'
-import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts'
+import { readLedgerState, shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer, Chunks } from '../../chunks.ts'
 import { type ResolvedSelection, readFolderSpans } from '../../read/movements.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import { jsonLine, packPieces } from '../../render/framing.ts'
 import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
 import { FileTally, type Rendering, renderRanges, renderSegments, Tally } from '../../render/render-rows.ts'
+import { wholeFolder } from '../../selection.ts'
 import { readRanges } from '../produce.ts'
-import { readLedgerState } from './ledger-state.sql.ts'
 import { blocksLine, joinedRanges, proven, RowProofs, tableLine } from './lines.ts'
-import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
+import type { AskedLedger, LedgerEnd, LedgersTask } from './task.ts'
 
 export interface Ledger {
   /** All its chunks, from the first line on. After the last one the snapshot has nothing left to read. */
   chunks: Chunks
   /** Called after the last chunk. */
-  end: () => Omit<EndedLedger, 'asked' | 'upTo'> & { lines: string }
+  end: () => LedgerEnd
 }
 
 /**
@@ -41,7 +41,7 @@ export async function beginLedger(
 ): Promise<Ledger> {
   const { society, since, entries: besides } = asked
   const lookUp = async () => {
-    const state = await readLedgerState(snapshot.first, asked, task)
+    const state = await readState(snapshot, asked, task)
     const { resolved, isKept, former } = state
     const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
     // Only the digests of a whole ledger are kept.
@@ -86,6 +86,14 @@ export async function beginLedger(
     return { lines, cursor, rows: proofs.rows, sha256, kept }
   }
   return { chunks: chunks(), end }
+}
+
+function readState(
+  { first }: Snapshot,
+  { society }: AskedLedger,
+  { schemaId, timeZone, tokenId }: LedgersTask,
+) {
+  return readLedgerState(first, wholeFolder({ schemaId, folderId: society }, timeZone), tokenId)
 }
 
 export async function* noChunks(): Chunks {}
@@ -157,7 +165,7 @@ export async function beginBlocks(
   spare: ChunkBuffer,
 ): Promise<Ledger> {
   const { society } = asked
-  const { cursor, former: readFormer, ...state } = await readLedgerState(snapshot.first, asked, task)
+  const { cursor, former: readFormer, ...state } = await readState(snapshot, asked, task)
   // The two run in parallel, on two connections.
   const [former, rows] = await Promise.all([
     readFormer(),

@@ -2,11 +2,14 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import { type LedgerTableName, ledgerTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { unavailableIfMissing } from '../../../db/outage.ts'
+import { AppError } from '../../../errors.ts'
+import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
 import type { EntryRange } from '../../../ledger/changes/entry-ranges.ts'
 import { type Block, blockItems, digestOf } from '../../blocks/block.ts'
 import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts'
 import { jsonLine } from '../../render/framing.ts'
-import type { SentLedger } from './task.ts'
+import type { AskedLedger, LedgerEnd } from './task.ts'
 
 /** Most ranges in a line. Each has at most 40 bytes, so together they have less than 1 MiB as JSON. */
 const rangesMax = 25_000
@@ -24,7 +27,7 @@ export function blocksLine(
   cursor: string,
   { blocks, tables }: { blocks: Block[]; tables: TableDigests },
   withEmployees: boolean,
-): { lines: string } & SentLedger {
+): LedgerEnd {
   const rows = blocks.reduce((sum, block) => sum + block.rows, 0)
   // Former blocks may have lost all their movements.
   const shown = blockItems(blocks).filter((block) => block.rows > 0)
@@ -32,6 +35,25 @@ export function blocksLine(
   const shownTables = shownDigests(tables, withEmployees)
   const lines = jsonLine({ society, cursor, rows, digest, tables: shownTables, blocks: shown })
   return { lines, cursor, rows: shown.length, sha256: digest }
+}
+
+/** The line that refuses a ledger. */
+export function refused({ society }: AskedLedger, error: unknown): LedgerEnd {
+  const refusal = refusalOf(error)
+  const isMistake = error instanceof AppError && error.status < 500
+  const fault = error instanceof Error ? error.stack : String(error)
+  const nothing = { cursor: undefined, rows: 0, sha256: undefined }
+  const lines = jsonLine({ refused: society, ...refusal })
+  return { lines, ...nothing, refusal, fault: isMistake ? undefined : fault }
+}
+
+function refusalOf(error: unknown) {
+  // Its message names the entry.
+  if (error instanceof UnsupportedByFormat) return { code: 'ERR-INTERNAL' as const, message: error.message }
+  const known = unavailableIfMissing(error)
+  const { code, message, issues } = known instanceof AppError ? known : new AppError('ERR-INTERNAL')
+  const details = issues?.map((each) => `${each.parameter} ${each.message}`).join('; ')
+  return { code, message: details ?? message }
 }
 
 /**

@@ -17,7 +17,8 @@ import type { ExportSnapshot, ExportSources } from '../../sources/export-sources
 import { chunkBuffer, renderFirst, sendChunks } from '../send.ts'
 import type { ExportHead, ExportSummary } from '../task.ts'
 import { beginBlocks, beginLedger, type Ledger, noChunks } from './ledger.ts'
-import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, Refusal, SentLedgers } from './task.ts'
+import { refused } from './lines.ts'
+import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, SentLedgers } from './task.ts'
 
 /** Resolves when the thread's part is over; its error goes through the channel. */
 export async function sendLedgers(sources: ExportSources, sent: SentLedgers): Promise<void> {
@@ -111,18 +112,16 @@ class Ledgers {
 
   async #beginNext(next: NextLedger): Promise<AnsweredLedger | undefined> {
     // A ledger that is not read needs no open transaction.
-    if (next.kind !== 'ledger') await this.#drop()
-    if (next.kind === 'end') return undefined
+    if (!next || 'known' in next) await this.#drop()
+    if (!next) return undefined
     const { asked } = next
-    const stand = (end: Ledger['end']) => ({ asked, chunks: noChunks(), end })
-    if (next.kind === 'known') return stand(() => next.known)
-    if (next.kind === 'refused') return stand(() => refused(asked, next.refusal))
+    if ('known' in next) return { asked, chunks: noChunks(), end: () => next.known }
     try {
       return { asked, ...(await this.#read(asked, next.cursor)) }
     } catch (error) {
       if (this.#signal.aborted) throw error
       this.#sources.count(error)
-      return stand(() => refused(asked, refusalOf(error), faultOf(error)))
+      return { asked, chunks: noChunks(), end: () => refused(asked, error) }
     }
   }
 
@@ -135,7 +134,7 @@ class Ledgers {
       if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, error)
       await this.#drop(error as Error)
       if (!(error instanceof UnsupportedByFormat)) throw error
-      return refused(asked, refusalOf(error), faultOf(error))
+      return refused(asked, error)
     }
   }
 
@@ -174,26 +173,4 @@ class Ledgers {
   }
 }
 
-function refused({ society }: AskedLedger, { code, message }: Refusal, fault?: string) {
-  const lines = jsonLine({ refused: society, code, message })
-  return { lines, cursor: undefined, rows: 0, sha256: undefined, refusal: { code, message }, fault }
-}
-
 const encoder = new TextEncoder()
-
-function refusalOf(error: unknown): Refusal {
-  // Its message names the entry.
-  if (error instanceof UnsupportedByFormat) return { code: 'ERR-INTERNAL', message: error.message }
-  const known = unavailableIfMissing(error)
-  const { code, message, issues } = known instanceof AppError ? known : new AppError('ERR-INTERNAL')
-  return {
-    code,
-    message: issues ? issues.map((each) => `${each.parameter} ${each.message}`).join('; ') : message,
-  }
-}
-
-/** For the log; undefined for a mistake of the caller. */
-function faultOf(error: unknown): string | undefined {
-  if (error instanceof AppError && error.status < 500) return undefined
-  return error instanceof Error ? error.stack : String(error)
-}

@@ -35,38 +35,36 @@ export type LedgersTask = (
   timeZone: string
 }
 
-/** What the main thread answers when it is asked for the next ledger. It looks the caller up again before each. */
+/**
+ * What the main thread answers when it is asked for the next ledger; undefined after the last. It looks the caller up
+ * again before each.
+ */
 export type NextLedger =
   /** `cursor` names the state that the main database has by now. */
-  | { kind: 'ledger'; asked: AskedLedger; cursor: string }
-  /** The lines of the ledger are known without reading it. */
-  | { kind: 'known'; asked: AskedLedger; known: SentLedger & { lines: string } }
-  | { kind: 'refused'; asked: AskedLedger; refusal: Refusal }
-  | { kind: 'end' }
+  | { asked: AskedLedger; cursor: string }
+  /** The ledger is not read: it is refused, or its lines are known. */
+  | { asked: AskedLedger; known: LedgerEnd }
+  | undefined
 
-export interface Refusal {
-  code: ErrorCode
-  message: string
-}
-
-/** The facts of a ledger that was sent. */
-export interface SentLedger {
-  /** Undefined if it was refused before its state was known. */
+/** The last lines of a ledger, and the facts of what was sent. */
+export interface LedgerEnd {
+  lines: string
+  /** Undefined if it was refused. */
   cursor: string | undefined
   /** Movements, or blocks, that were sent. */
   rows: number
   /** SHA-256 of the lines of movements, or of the digests of the blocks. */
   sha256: string | undefined
+  /** Digests of the whole ledger at that state, to be kept. */
+  kept?: KeptDigests | undefined
+  refusal?: { code: ErrorCode; message: string }
+  /** For the log: what failed on our side. */
+  fault?: string | undefined
 }
 
 /** The thread sends this once all but the last bytes of a ledger are sent, and so asks for the next ledger. */
-export interface EndedLedger extends SentLedger {
+export interface EndedLedger extends Omit<LedgerEnd, 'lines'> {
   asked: AskedLedger
-  /** Digests of the whole ledger at that state, to be kept. */
-  kept?: KeptDigests | undefined
-  refusal?: Refusal
-  /** For the log: what failed on our side. */
-  fault?: string | undefined
   /** Bytes of the answer up to the end of this ledger. Infinity if the compressor may hold some of them back. */
   upTo: number
 }
@@ -74,6 +72,6 @@ export interface EndedLedger extends SentLedger {
 /** The message that starts a LedgersTask in a thread. */
 export interface SentLedgers extends Pick<SentTask, 'port' | 'buffers' | 'sentAt'> {
   task: LedgersTask
-  /** The port for `EndedLedger | undefined` from the thread; `NextLedger` answers each message. */
+  /** The port for `EndedLedger` from the thread, undefined at first; `NextLedger` answers each message. */
   asking: MessagePort
 }

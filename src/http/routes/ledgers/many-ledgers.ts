@@ -8,8 +8,14 @@ import { opensEmployees } from '../../../auth/principal.ts'
 import { limits } from '../../../config.ts'
 import { AppError } from '../../../errors.ts'
 import { askForBlocks } from '../../../exports/blocks/kept-blocks.sql.ts'
-import { blocksLine } from '../../../exports/run/ledgers/lines.ts'
-import type { AskedLedger, EndedLedger, LedgersTask, NextLedger } from '../../../exports/run/ledgers/task.ts'
+import { blocksLine, refused } from '../../../exports/run/ledgers/lines.ts'
+import type {
+  AskedLedger,
+  EndedLedger,
+  LedgerEnd,
+  LedgersTask,
+  NextLedger,
+} from '../../../exports/run/ledgers/task.ts'
 import { startLedgers } from '../../../exports/run/start.ts'
 import { wholeFolder } from '../../../exports/selection.ts'
 import { mediaTypes } from '../../../formats/file-formats.ts'
@@ -32,7 +38,7 @@ interface ManyLedgers extends Pick<Route, 'operationId' | 'path' | 'summary'> {
   form: LedgersTask['form']
   answered: { description: string; schema: z.ZodType }
   /** Returns the lines of a ledger at a state, if they are known without reading it. */
-  known?: (call: TokenCall<unknown>, asked: AskedLedger, cursor: string) => Promise<NextLedger | undefined>
+  known?: (call: TokenCall<unknown>, asked: AskedLedger, cursor: string) => Promise<LedgerEnd | undefined>
 }
 
 function ledgersRoute(many: ManyLedgers): Route {
@@ -78,16 +84,16 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   /** Returns the ledger that the thread sends next, if the caller may still read it. */
   const next = async (): Promise<NextLedger> => {
     const { value: asked, done } = remaining.next()
-    if (done) return { kind: 'end' }
+    if (done) return undefined
     const [, cursor] = await Promise.all([
       authenticateAgain(route, c, services),
       only === undefined || only === asked.society
         ? readOpenedCursor(database, principal, asked.society, timeZone)
         : undefined,
     ])
-    if (cursor !== undefined) return (await known?.(call, asked, cursor)) ?? { kind: 'ledger', asked, cursor }
-    const { code, message } = new AppError('ERR-FOLDER-NOT-FOUND')
-    return { kind: 'refused', asked, refusal: { code, message } }
+    if (cursor === undefined) return { asked, known: refused(asked, new AppError('ERR-FOLDER-NOT-FOUND')) }
+    const lines = await known?.(call, asked, cursor)
+    return lines ? { asked, known: lines } : { asked, cursor }
   }
   const audit = auditLedgers(c, services)
   const reader = startLedgers(services.threads, task, (ended) => {
@@ -222,7 +228,6 @@ export const ledgerBlocks = ledgersRoute({
     const kept = await askForBlocks(database, folder, cursor)
     if (!kept?.tables) return undefined
     const { blocks, tables } = kept
-    const known = blocksLine(asked.society, cursor, { blocks, tables }, opensEmployees(principal))
-    return { kind: 'known', asked, known }
+    return blocksLine(asked.society, cursor, { blocks, tables }, opensEmployees(principal))
   },
 })
