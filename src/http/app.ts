@@ -104,8 +104,8 @@ export function createOpeningApp(
 }
 
 async function answer(route: Route, c: Context<Edge>, services: Services): Promise<Response> {
-  const query = c.req.valid('query' as never)
-  const call = { c, services, query, requestId: c.get('requestId') }
+  const query: { wait?: number } = c.req.valid('query' as never)
+  const call = { c, services, query: query as never, requestId: c.get('requestId') }
   if (route.scope === 'open') return route.answer(call)
   const parseBody = route.body && (await readBody(c, route.body.mediaTypes))
   if (route.atOnce) {
@@ -114,8 +114,8 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   }
   const caller = { ...call, principal: identified(c), body: parseBody?.() }
   const facts = c.get('audited')
-  if (facts) facts.selection = { ...(route.recorded?.(query) ?? (query as object)), ...c.req.param() }
-  const waits = route.waits?.(query) ?? false
+  if (facts) facts.selection = { ...(route.recorded?.(query as never) ?? query), ...c.req.param() }
+  const { wait = 0 } = query
   const give = async () => {
     if (route.scope === 'token') return route.answer(caller)
     const folderId = c.get('folderId')!
@@ -123,10 +123,10 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
     const own = c.get('rate')?.concurrent ?? undefined
     const holder = own === undefined ? folderId : `${folderId} of partner ${caller.principal.thirdPartyId}`
     const slot = requestSlot(services.requestSlots, route.path, holder, c.env.outgoing, own)
-    if (!waits) await slot.acquire()
+    if (wait === 0) await slot.acquire()
     return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
   }
-  return waits ? giveIfStillAllowed(give, c, () => authenticateAgain(route, c, services)) : give()
+  return wait > 0 ? giveIfStillAllowed(give, c, () => authenticateAgain(route, c, services)) : give()
 }
 
 /**

@@ -5,7 +5,6 @@ import {
   authenticateCaller,
   findCaller,
   isFolderOfFirm,
-  type KnownCaller,
   type RateWindow,
   uncountRequest,
 } from '../auth/callers.sql.ts'
@@ -40,7 +39,9 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
       c.set('rate', window)
       showRate(c, window)
       // Requests beyond the limit are not audited, so that a flood cannot fill the audit.
-      if (window.requests <= window.most) c.set('audited', factsOf(caller, route))
+      const { thirdPartyId, tokenId, schemaId } = caller
+      if (window.requests <= window.most)
+        c.set('audited', { thirdPartyId, tokenId, schemaId, route: route.path, selection: {} })
       const principal = authorize(caller, route)
       c.set('principal', principal)
       if (window.requests > window.most) throw tooMany(window)
@@ -84,10 +85,6 @@ export function identified(c: Context<Edge>): Principal {
 /** Notes what an answer shows, for the audit. */
 export function noteFacts(c: Context<Edge>, facts: Partial<AnswerFacts>): void {
   Object.assign(c.get('audited') ?? {}, facts)
-}
-
-function factsOf({ thirdPartyId, tokenId, schemaId }: KnownCaller, route: Route): AnswerFacts {
-  return { thirdPartyId, tokenId, schemaId, route: route.path, selection: {} }
 }
 
 function showRate(c: Context<Edge>, window: RateWindow): void {

@@ -49,15 +49,8 @@ export function errorBody(
   const issues = error.issues?.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) }))
   const url = withoutSecrets(request.url).slice(0, quotedUrlMax)
   const { method, requestId } = request
-  const details = {
-    url,
-    method,
-    requestedAt: new Date().toISOString(),
-    requestId,
-    issues,
-    producerIds,
-    oldest,
-  }
+  const requestedAt = new Date().toISOString()
+  const details = { url, method, requestedAt, requestId, issues, producerIds, oldest }
   return { error: { code, message: withoutSecrets(error.message), details } }
 }
 

@@ -46,17 +46,18 @@ interface ReadinessResult {
 }
 
 export class Readiness {
+  /** The names of all needs; those with a substitute come last. */
+  readonly names: readonly string[]
+  /** Why requests are not accepted: the last attempt to open the database failed. Undefined once it is open. */
+  closedBy: unknown
   readonly #needs: readonly Need[]
   readonly #replaceable: readonly Need[]
   readonly #beginExport: () => Promise<void>
   readonly #missingMs: number
   /** What failed requests found missing, with the latest time and error. */
   readonly #remembered = new Map<string, { at: number; error: unknown }>()
-  /** Why requests are not accepted yet; undefined once they are. */
-  #closedBy: unknown
   readonly #doing: () => string | undefined
   #checking: Promise<ReadinessResult> | undefined
-  /** What /readyz answers once `leave` has been called. The stop was asked for, so the log reports no fault. */
   #leaving: AppError | undefined
 
   /**
@@ -73,6 +74,7 @@ export class Readiness {
     replaceable: readonly Need[] = [],
     doing: () => string | undefined = () => undefined,
   ) {
+    this.names = [...needs, ...replaceable].map(({ name }) => name)
     this.#doing = doing
     this.#needs = needs
     this.#replaceable = replaceable
@@ -80,35 +82,19 @@ export class Readiness {
     this.#missingMs = missingMs
   }
 
-  /**
-   * Refuses requests until `open` is called.
-   * @param cause why the last attempt to open the database failed
-   */
-  close(cause: unknown): void {
-    this.#closedBy = cause
-  }
-
   /** Makes the process report that it is not ready, because it is stopping. */
   leave(): void {
     this.#leaving = new AppError('ERR-UNAVAILABLE', { message: 'Not ready: stopping' })
   }
 
+  /** What /readyz answers once `leave` has been called. The stop was asked for, so the log reports no fault. */
   get leaving(): AppError | undefined {
     return this.#leaving
   }
 
-  /** The names of all needs; those with a substitute come last. */
-  names(): string[] {
-    return [...this.#needs, ...this.#replaceable].map(({ name }) => name)
-  }
-
-  open(): void {
-    this.#closedBy = undefined
-  }
-
   /** @throws {AppError} ERR-UNAVAILABLE */
   requireOpen(): void {
-    if (this.#closedBy !== undefined) throw unavailable(this.#closedBy)
+    if (this.closedBy !== undefined) throw unavailable(this.closedBy)
   }
 
   /**
@@ -137,7 +123,7 @@ export class Readiness {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
     // The check names only one address of the database, but neither has been used yet.
-    if (this.#closedBy !== undefined) lacking.add('database').add('direct')
+    if (this.closedBy !== undefined) lacking.add('database').add('direct')
     const labels = [...this.#needs, ...this.#replaceable].map(({ label }) => label)
     return [...labels, 'connections' as const, 'requests' as const].map((label) => ({
       label,
@@ -146,7 +132,7 @@ export class Readiness {
   }
 
   async #check(): Promise<ReadinessResult> {
-    const error = this.#closedBy
+    const error = this.closedBy
     if (error !== undefined) {
       const setting = error instanceof DatabaseAway ? error.setting : 'DATABASE_URL'
       const label = setting === 'DIRECT_DATABASE_URL' ? 'direct' : 'database'

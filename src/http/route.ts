@@ -75,7 +75,11 @@ interface Declaration<Query extends z.ZodObject, Call> {
   /** One line for the documentation. */
   summary: string
   description?: string
-  /** A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. */
+  /**
+   * A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. While a
+   * request with the parameter `wait` waits for a change, it holds no slot until the answer takes one, in turn, and its
+   * caller is checked again. The state that the answer shows is fixed when `answer` returns.
+   */
   query: Query
   /**
    * The path parameters, for the documentation only. `answer` reads them from `c.req`, because a malformed id is a 404
@@ -97,11 +101,6 @@ interface Declaration<Query extends z.ZodObject, Call> {
   headers?: z.ZodObject
   /** Successful answers by status. The same errors are added to every route. */
   answers: RouteConfig['responses']
-  /**
-   * Whether the request may wait for a change. If so, it holds no slot until the answer takes one, in turn, and its
-   * caller is checked again. The state that the answer shows is fixed when `answer` returns.
-   */
-  waits?(query: z.output<Query>): boolean
   /** The query as the audit keeps it; declared where the query may name content of the books. */
   recorded?(query: z.output<Query>): object
   /**

@@ -88,7 +88,7 @@ export async function startWhenOpen(options: StartWhenOpen): Promise<Closable> {
     }
   }
   const stopped = new AbortController()
-  readiness.close(away)
+  readiness.closedBy = away
   log('service.waiting', { error: away })
   const started = tryUntilOpen(options, stopped.signal)
   return {
@@ -107,10 +107,10 @@ async function tryUntilOpen(options: StartWhenOpen, stopped: AbortSignal): Promi
     try {
       if (!(await opens(options, stopped))) return undefined
       const started = await start()
-      readiness.open()
+      readiness.closedBy = undefined
       return started
     } catch (error) {
-      readiness.close(error)
+      readiness.closedBy = error
       if (performance.now() - reported < reportMs) continue
       reported = performance.now()
       log('service.waiting', { error })

@@ -35,7 +35,7 @@ async function needsTable(context: PageContext): Promise<Html> {
   ]
   const isOf = (name: string) => (need: { name: string }) =>
     need.name === name || need.name.startsWith(`${name} (`)
-  const names = readiness.names()
+  const { names } = readiness
   // Requests may find something missing that is not among the needs, such as a free connection.
   const others = found.filter((need) => !names.some((name) => isOf(name)(need)))
   const states = names.map((name) => found.find(isOf(name)) ?? { name, state: 'ready', error: undefined })

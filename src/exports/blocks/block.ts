@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonForm } from '../../formats/file-formats.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
-import type { EntrySegment } from '../read/movements.sql.ts'
-import { framings } from '../render/framing.ts'
+import { framed, framings } from '../render/framing.ts'
 import { blockSizes, picksEntries, type Selection, tagOf } from '../selection.ts'
 
 /** A range of entry ids: up to the first id of the next block, or to the greatest id. */
@@ -62,9 +61,8 @@ export function blockItems(blocks: readonly Block[]) {
 
 /** The body of an answer. */
 export function blocksText(blocks: readonly Block[], form: JsonForm): string {
-  const { open, separator, terminator, close } = framings[form]
-  const items = blockItems(blocks).map((item) => JSON.stringify(item) + terminator)
-  return open + items.join(separator) + close
+  const items = blockItems(blocks).map((item) => JSON.stringify(item))
+  return framed(items, framings[form])
 }
 
 /** A block of an earlier state of the ledger. */
@@ -110,10 +108,4 @@ export function changedRanges(blocks: readonly FormerBlock[]): EntryRange[] {
     else ranges.push([String(first), to])
   }
   return ranges
-}
-
-/** The same ranges, as segments of the exercice. */
-export function changedSegments(blocks: readonly FormerBlock[], exerciceId: string): EntrySegment[] {
-  const exerciceIds = [exerciceId]
-  return changedRanges(blocks).map(([least, greatest]) => ({ exerciceIds, least, greatest, dense: true }))
 }

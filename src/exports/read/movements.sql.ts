@@ -342,7 +342,7 @@ export interface ExerciceSpan {
 }
 
 /** Ids from `least` to `greatest`, both inclusive, of entries of these exercices. */
-export interface EntrySegment extends Omit<ExerciceSpan, 'exerciceId'> {
+interface EntrySegment extends Omit<ExerciceSpan, 'exerciceId'> {
   exerciceIds: string[]
 }
 

@@ -23,6 +23,11 @@ export const itemFramings: Record<JsonForm, Framing> = {
   ndjson: framings.ndjson,
 }
 
+/** Texts of items as a body. */
+export function framed(items: readonly string[], { open, separator, terminator, close }: Framing): string {
+  return open + items.map((item) => item + terminator).join(separator) + close
+}
+
 /** An object as a line of JSON, with its line feed. */
 export const jsonLine = (members: object): string => `${JSON.stringify(members)}\n`
 

@@ -11,14 +11,13 @@ import { readCursor, refusedCursor } from '../../ledger/changes/cursor.sql.ts'
 import { type EntryRange, everyEntry, mergedRanges } from '../../ledger/changes/entry-ranges.ts'
 import { readAuxiliaries, readDictionary, readDictionaryOfEntry } from '../../ledger/dictionary.sql.ts'
 import { readNamedEntry } from '../../ledger/named-entry.sql.ts'
-import { blocksText, changedSegments, headOf, isKept, noBlocks } from '../blocks/block.ts'
+import { blocksText, changedRanges, headOf, isKept, noBlocks } from '../blocks/block.ts'
 import { BlockCutter } from '../blocks/block-cutter.ts'
 import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
 import { type ChunkBuffer, type Chunks, sameChunkBuffer } from '../chunks.ts'
 import { readAccountIds, readBalance } from '../read/balance.sql.ts'
 import {
   copySelected,
-  type EntrySegment,
   entryConditions,
   entrySegments,
   findEntrySpans,
@@ -180,7 +179,7 @@ const produceBlocks: Producer<SummaryTask> = async (snapshot, { selection, form 
   const tally = new Tally()
   const rendering = { buffer: sameChunkBuffer(), tally, framing: framings.ndjson, cutter }
   const lines = isToBeKept
-    ? renderChanged(snapshot, selected, changedSegments(former, selection.exerciceId), rendering)
+    ? renderChanged(snapshot, selected, changedRanges(former), rendering)
     : renderSelected(snapshot, selected, everyEntry, rendering)
   for await (const _ of lines);
   const blocks = cutter.end(tally.movements)
@@ -196,12 +195,16 @@ const produceBlocks: Producer<SummaryTask> = async (snapshot, { selection, form 
 async function* renderChanged(
   snapshot: Snapshot,
   { resolved, format }: SelectedRows,
-  segments: EntrySegment[],
+  ranges: readonly EntryRange[],
   rendering: Rendering,
 ): Chunks {
-  if (segments.length === 0) return
+  if (ranges.length === 0) return
   await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
-  const statements = segments.map((segment) => copySelected({ ...resolved, segments: [segment] }, format))
+  const exerciceIds = [resolved.selection.exerciceId!]
+  const statements = ranges.map(([least, greatest]) => {
+    const segments = [{ exerciceIds, least, greatest, dense: true }]
+    return copySelected({ ...resolved, segments }, format)
+  })
   const entries = statements.map((statement) => statement.entries)
   const movements = statements.flatMap((statement) => statement.movements)
   yield* renderRows(snapshot, { entries, movements }, format, rendering)

@@ -79,8 +79,9 @@ export class ExportSources {
   async open({ schemaId, seen, isAgain = false }: SnapshotNeed): Promise<ExportSnapshot> {
     const replica = this.#replica
     if (replica && seen && !isAgain) {
+      const mayBeRead = this.#left === undefined || this.#left.reason === 'behind'
       const waitMs = this.#left === undefined ? replica.timing.waitMs : 0
-      const snapshot = this.#mayBeRead() && (await this.#openReplica(replica, seen, waitMs))
+      const snapshot = mayBeRead && (await this.#openReplica(replica, seen, waitMs))
       if (snapshot) return snapshot
       replica.telemetry.count('grandlivre.replica.fallbacks', { reason: this.#left?.reason ?? 'behind' })
     }
@@ -121,10 +122,6 @@ export class ExportSources {
   count(error: unknown): void {
     if (error instanceof NotAdmitted) countTimeout(this.#main)
     else countError(this.#main, error)
-  }
-
-  #mayBeRead(): boolean {
-    return this.#left === undefined || this.#left.reason === 'behind'
   }
 
   async #openReplica(replica: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot | undefined> {

@@ -2,7 +2,7 @@
 
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
-import { lookUp } from '../../db/statement.ts'
+import { type Connection, lookUp, queryRow, queryValue } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 
@@ -43,21 +43,14 @@ const serverExpression = `(select format('%s of %s', oid, extract(epoch from pg_
  * Reads the name of a server.
  * @throws {Error} if the database does not answer in time
  */
-export async function readServer(database: Pick<pg.Pool, 'query'>): Promise<string> {
-  const { rows } = await database.query<{ server: string }>(
-    lookUp({ text: `select ${serverExpression} as server` }),
-  )
-  return rows[0]!.server
+export function readServer(database: Connection): Promise<string> {
+  return queryValue(database, lookUp({ text: `select ${serverExpression}` }))
 }
 
-/** How far a replica has come. */
-
 /** Reads the server of the main database, as `readServer` names it, and the end of its log. */
-export async function readWritten(main: pg.Pool): Promise<{ server: string; written: string }> {
-  const { rows } = await main.query<{ server: string; written: string }>(
-    lookUp({ text: `select ${serverExpression} as server, pg_current_wal_lsn()::text as written` }),
-  )
-  return rows[0]!
+export async function readWritten(main: pg.Pool) {
+  const text = `select ${serverExpression} as server, pg_current_wal_lsn()::text as written`
+  return (await queryRow<{ server: string; written: string }>(main, lookUp({ text })))!
 }
 
 interface Replay {
@@ -71,14 +64,9 @@ interface Replay {
 
 /** @param positions in the log of the main database, ascending */
 export async function readReplay(replica: pg.Pool, positions: string[]): Promise<Replay> {
-  const { rows } = await replica.query<Replay>(
-    lookUp({
-      text: `select ${serverExpression} as server, pg_is_in_recovery() as "isReplica",
-          (select count(*)::int from unnest($1::text[]) position
-           where position::pg_lsn <= pg_last_wal_replay_lsn()) as reached,
-          extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8 as "commitAgeSeconds"`,
-      values: [positions],
-    }),
-  )
-  return rows[0]!
+  const text = `select ${serverExpression} as server, pg_is_in_recovery() as "isReplica",
+      (select count(*)::int from unnest($1::text[]) position
+       where position::pg_lsn <= pg_last_wal_replay_lsn()) as reached,
+      extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8 as "commitAgeSeconds"`
+  return (await queryRow<Replay>(replica, lookUp({ text, values: [positions] })))!
 }

@@ -16,7 +16,7 @@ import { Payment } from '../../formats/items/payment.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { folderRoute, type Route, tokenRoute } from '../route.ts'
-import { streamed, streamedWithEtag } from '../schemas/answer-headers.ts'
+import { etagHeaders, streamed } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { findSelected } from './movements-query.ts'
 
@@ -36,7 +36,7 @@ function collectionRoute(
     groups: ['resources'],
     summary,
     query: madQuery,
-    ...(revision === undefined ? streamed : streamedWithEtag)(json, schema),
+    ...streamed(json, schema, revision === undefined ? undefined : etagHeaders),
     answer: async ({ c, services, principal, folderId }) => {
       const { schemaId } = principal
       const { timeZone } = services.config

@@ -9,7 +9,7 @@ import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
 import { accountingFolderId, text, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { folderRoute } from '../route.ts'
-import { streamedWithEtag } from '../schemas/answer-headers.ts'
+import { etagHeaders, streamed } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { draft } from './movements-query.ts'
 
@@ -38,7 +38,7 @@ export const entry = folderRoute({
   groups: ['movements'],
   summary: 'One entry with its movements',
   query: entryQuery,
-  ...streamedWithEtag(Entry, Entry),
+  ...streamed(Entry, Entry, etagHeaders),
   // An invoice number is content of the books, which the audit must not hold.
   recorded: (query) =>
     isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },

@@ -100,8 +100,7 @@ function formatIssues(given: GivenQuery): Issue[] {
     .filter((parameter) => given[parameter] === undefined)
     .map((parameter) => ({ parameter, message: `is required with format ${parsed.data}` }))
   if (refused.length > 0 || missing.length > 0) return [...refused, ...missing]
-  const ofPeriod = ['startDate', 'endDate']
-  return periodIssues(given, { monthsMax: periodMonthsMax, isRequired: false, ofPeriod })
+  return periodIssues(given, ['startDate', 'endDate'], periodMonthsMax, 'optional')
 }
 
 function notOffered(given: unknown): Issue[] {

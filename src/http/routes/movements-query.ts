@@ -153,12 +153,8 @@ export const balanceQuery = checkedTogether(
 export type SelectedQuery = Partial<z.output<typeof movementsQuery> & z.output<typeof entriesQuery>>
 
 function selectionIssues(query: GivenQuery): Issue[] {
-  const rule = {
-    monthsMax: periodMonthsMax,
-    isRequired: true,
-    ofPeriod: ['startDate', 'endDate', 'dateFilter'],
-  }
-  return [...periodIssues(query, rule), ...partIssues(query)]
+  const ofPeriod = ['startDate', 'endDate', 'dateFilter']
+  return [...periodIssues(query, ofPeriod, periodMonthsMax, 'required'), ...partIssues(query)]
 }
 
 /** Refuses parameters that ask for a part of a delta: its ranges would cover more than the lines of that part. */
@@ -192,22 +188,21 @@ export function selectionOf(
 
 /**
  * Problems of idExercice, startDate and endDate together; the schema of each checks it alone. Periods of `monthsMax`
- * calendar months or more are refused. If `isRequired`, a fiscal year or a period must be given.
- * @param rule its `ofPeriod` names the parameters of a period, which cannot be combined with a fiscal year
+ * calendar months or more are refused.
+ * @param ofPeriod names the parameters of a period, which cannot be combined with a fiscal year
+ * @param need whether a fiscal year or a period must be given
  */
 export function periodIssues(
   given: GivenQuery,
-  {
-    monthsMax,
-    isRequired,
-    ofPeriod,
-  }: { monthsMax: number; isRequired: boolean; ofPeriod: readonly string[] },
+  ofPeriod: readonly string[],
+  monthsMax: number,
+  need: 'required' | 'optional',
 ): Issue[] {
   const { idExercice, startDate, endDate } = given
   const issue = (parameter: string, message: string) => [{ parameter, message }]
   if (idExercice !== undefined) return notCombined(given, ofPeriod, 'idExercice')
   if (startDate === undefined && endDate === undefined)
-    return isRequired ? issue('idExercice', 'is required, or startDate and endDate together') : []
+    return need === 'required' ? issue('idExercice', 'is required, or startDate and endDate together') : []
   if (startDate === undefined) return issue('startDate', 'is required with endDate')
   if (endDate === undefined) return issue('endDate', 'is required with startDate')
   const [start, end] = [date.safeParse(startDate), date.safeParse(endDate)]

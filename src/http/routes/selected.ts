@@ -16,7 +16,7 @@ import { Entry, Movement } from '../../formats/items/entry.ts'
 import { refusedCursor } from '../../ledger/changes/cursor.sql.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
-import { digestHeader, streamedWithEtag } from '../schemas/answer-headers.ts'
+import { digestHeader, etagHeaders, streamed } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
 import {
@@ -43,8 +43,7 @@ function selectedRoute(
     groups: ['movements'],
     summary,
     query,
-    waits,
-    ...streamedWithEtag(z.array(item), line, what === 'blocks' ? digestHeader : {}),
+    ...streamed(z.array(item), line, { ...etagHeaders, ...(what === 'blocks' ? digestHeader : {}) }),
     answer: (call) => answerSelected(call, what),
   })
 }
@@ -81,10 +80,6 @@ export const selectedRoutes: readonly Route[] = [
     AccountBalance,
   ),
 ]
-
-function waits({ wait = 0 }: SelectedQuery): boolean {
-  return wait > 0
-}
 
 /**
  * @param what part of the file name; also distinguishes the ETags of the routes

@@ -35,7 +35,7 @@ const cacheHeaders: Headers = {
 }
 
 /** Headers of an answer with an ETag, and of its 304. */
-const etagHeaders: Headers = {
+export const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes. Not on answers to since'),
   'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
@@ -111,24 +111,21 @@ const conditionalRequest = streamRequest.extend({
  * Headers and answers of a route that streams items, in each form.
  * @param items schema of the JSON body; if the collection has only one item, the body is that item
  * @param line schema of a line of NDJSON
+ * @param etag headers of answers with an ETag, and of the 304 for a caller that has this state already
  */
-export function streamed(items: z.ZodType, line: z.ZodType) {
+export function streamed(items: z.ZodType, line: z.ZodType, etag?: Headers) {
   const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: line }
   const answer = {
-    headers: streamHeaders,
+    headers: { ...etag, ...streamHeaders },
     description:
       'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the ' +
       'body before compression) prove that the transfer is complete',
     content: Object.fromEntries(streamedForms.map((form) => [mediaTypes[form], { schema: schemas[form] }])),
   }
-  return { headers: streamRequest, answers: { 200: answer } }
-}
-
-/** The same with an ETag, and with the 304 for a caller that has this state already. */
-export function streamedWithEtag(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
-  const answer = streamed(items, line).answers[200]
-  const headers = { ...etagHeaders, ...further }
-  const unchanged = { headers, description: 'The representation named by If-None-Match is still current' }
-  const answers = { 200: { ...answer, headers: { ...headers, ...answer.headers } }, 304: unchanged }
-  return { headers: conditionalRequest, answers }
+  if (!etag) return { headers: streamRequest, answers: { 200: answer } }
+  const unchanged = {
+    headers: etag,
+    description: 'The representation named by If-None-Match is still current',
+  }
+  return { headers: conditionalRequest, answers: { 200: answer, 304: unchanged } }
 }

@@ -1,7 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { idSchema, rangeSchema } from '../query.ts'
 
-const cursor = z.string().openapi({ example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo' })
+export const cursorExample = '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo'
+
+const cursor = z.string().openapi({ example: cursorExample })
 
 /** The first line of an answer to `since`; `exports/run/task.ts` writes it. */
 export const ChangesLine = z

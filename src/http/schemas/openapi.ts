@@ -53,10 +53,6 @@ const groups = [
   { name: 'Service', paths: /^\//, description: 'This document, and the probes. Open: they need no token.' },
 ] as const
 
-function groupOf(path: string): string {
-  return groups.find(({ paths }) => paths.test(path))!.name
-}
-
 const societyId = z.object({
   'society-id': z
     .string()
@@ -90,7 +86,7 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     method,
     path,
     operationId,
-    tags: [groupOf(path)],
+    tags: [groups.find(({ paths }) => paths.test(path))!.name],
     summary,
     description: descriptionOf(route),
     ...(route.deprecated && !parameter ? { deprecated: true } : {}),

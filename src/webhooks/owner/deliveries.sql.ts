@@ -15,7 +15,7 @@ export interface OwnDelivery {
   sequence: string | null
   events: number
   state: DeliveryState
-  isReplay: boolean
+  replay: boolean
   createdAt: number
   /** Null if the delivery has ended. */
   nextAttemptAt: number | null
@@ -38,7 +38,7 @@ export async function listOwnDeliveries(
   const { state, after, most, newest } = asked
   // The state is part of the text, so that the partial index of pending or failed deliveries is used.
   const text = `select d.schema_id as "schemaId", d.id, d.first_sequence || '-' || d.last_sequence as sequence, d.events, d.state,
-       d.is_replay as "isReplay", ${ms('d.created_at')} as "createdAt", ${ms('d.next_attempt_at')} as "nextAttemptAt",
+       d.is_replay as replay, ${ms('d.created_at')} as "createdAt", ${ms('d.next_attempt_at')} as "nextAttemptAt",
        ${ms('d.finished_at')} as "finishedAt"
      from deliveries d
      where d.subscription_id = $1 and d.id > $2 ${state === undefined ? '' : `and d.state = '${state}'`}

@@ -4,7 +4,7 @@ import { Random } from '../../../packages/sample/src/made-up/random.ts'
 import {
   type Block,
   blocksText,
-  changedSegments,
+  changedRanges,
   type FormerBlock,
   markChanged,
   noBlocks,
@@ -101,10 +101,10 @@ describe('without former blocks', () => {
 const tenThousand = entriesOf(10_000, 1)
 const tenBlocks = cut(tenThousand)
 
-/** Renders the changed segments only, as answers with digests do, and everything, as exports do. */
+/** Renders the changed ranges only, as answers with digests do, and everything, as exports do. */
 function cutAgain(ledger: Ledger, former: FormerBlock[]): Block[] {
-  const segments = changedSegments(former, '1')
-  const isRead = (id: number) => segments.some((s) => Number(s.least) <= id && id <= Number(s.greatest))
+  const ranges = changedRanges(former)
+  const isRead = (id: number) => ranges.some(([from, to]) => Number(from) <= id && id <= Number(to))
   const part = cut(new Map([...ledger].filter(([id]) => isRead(id))), former)
   expect(cut(ledger, former)).toEqual(part)
   expectDigests(part, ledger)
@@ -116,14 +116,14 @@ const ids = (...list: number[]): EntryRange[] => list.map((id) => [String(id), S
 describe('with former blocks', () => {
   test('if no entry changed, no movement is read and all blocks are kept', () => {
     const former = markChanged(tenBlocks, [])
-    expect(changedSegments(former, '1')).toEqual([])
+    expect(changedRanges(former)).toEqual([])
     expect(new BlockCutter(former).end(0)).toEqual(tenBlocks)
   })
 
   test('only blocks with changed entries are read, and they keep their bounds', () => {
     const ledger = new Map(tenThousand).set(1500, [7]).set(2500, [7, 7]).set(9999, [7])
     const former = markChanged(tenBlocks, ids(1500, 2500, 9999))
-    expect(changedSegments(former, '1').map(({ least, greatest }) => [least, greatest])).toEqual([
+    expect(changedRanges(former)).toEqual([
       ['1001', '3000'],
       ['9001', '9007199254740991'],
     ])

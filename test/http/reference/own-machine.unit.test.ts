@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isOnOwnMachine } from '../../../src/http/reference/own-machine.ts'
+import { isOnOwnMachine } from '../../../src/http/reference/demo-credentials.ts'
 
 const config = { host: '127.0.0.1', publicUrl: undefined as string | undefined }
 const headers: Record<string, string[]> = { host: ['127.0.0.1:8080'], 'sec-fetch-site': ['same-origin'] }

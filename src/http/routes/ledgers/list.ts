@@ -1,18 +1,18 @@
 /** The ledgers that a token may read, with their cursors (docs/spec/ledgers.md#the-list). */
 import { z } from '@hono/zod-openapi'
-import { opensEmployees } from '../../../auth/principal.ts'
 import { compressWhole } from '../../../exports/chunks.ts'
-import { framings } from '../../../exports/render/framing.ts'
+import { framed, framings } from '../../../exports/render/framing.ts'
 import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
 import { named } from '../../../formats/items/values.ts'
-import { type Listed, readLedgerList } from '../../../ledger/ledger-list.sql.ts'
 import { noteFacts, takeBackFromRate } from '../../authenticate.ts'
 import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
 import { caching, contentHeaders, etagOf, holdsEtag, representationFor } from '../../representation.ts'
 import { whenOver } from '../../request-slot.ts'
 import { type TokenCall, tokenRoute } from '../../route.ts'
 import { encodingHeader, ifNoneMatch, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
+import { cursorExample } from '../../schemas/changes-schema.ts'
 import type { LedgerList } from '../../stream/list-reads.ts'
+import { listedFor, readLedgerList } from './listed-ledgers.sql.ts'
 
 const query = z.strictObject({ version, accountingFolderId, wait })
 
@@ -28,7 +28,7 @@ const Ledger = named('Ledger', {
   reference: z.string().nullable().openapi({ example: 'MARTIN' }),
   cursor: z.string().openapi({
     description: 'The state of its ledger, as X-Ledger-Cursor on the routes of the folder',
-    example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+    example: cursorExample,
   }),
   employees: z.boolean().openapi({
     description:
@@ -36,8 +36,6 @@ const Ledger = named('Ledger', {
       'in accounts, though its cursor is the same',
   }),
 })
-
-type ListCall = TokenCall<z.output<typeof query>>
 
 export const ledgerList = tokenRoute({
   operationId: 'listLedgers',
@@ -50,7 +48,6 @@ export const ledgerList = tokenRoute({
     'list is the one that you have.',
   query,
   headers: z.object({ ...ifNoneMatch, ...onlyFolder.shape }),
-  waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
       headers: { ...listHeaders, ...encodingHeader },
@@ -88,10 +85,13 @@ export const ledgerList = tokenRoute({
  * at most once a second (docs/spec/ledgers.md#waiting-for-a-change-of-the-list): a request that follows a change waits
  * for the rest of that second.
  */
-async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean): Promise<LedgerList> {
+async function readOrWait(
+  call: TokenCall<z.output<typeof query>>,
+  isHeld: (list: LedgerList) => boolean,
+): Promise<LedgerList> {
   const { c, services, principal, query } = call
   const { notifications, waitingReads, listReads } = services
-  const listed = listedFor(call)
+  const listed = listedFor(c)
   const ifNoneMatch = c.req.header('if-none-match')
   const shared = (held: string) => {
     const read = async (): Promise<LedgerList> => {
@@ -132,22 +132,13 @@ async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean)
   return whole(list)
 }
 
-/** What a token lists: a company token its folder, a firm token its firm or the folder that the request names. */
-function listedFor({ c, principal }: Pick<ListCall, 'c' | 'principal'>): Listed {
-  const { schemaId, firmId } = principal
-  const folderId = c.get('folderId')
-  const withEmployees = opensEmployees(principal)
-  return { schemaId, withEmployees, ...(folderId === undefined ? { firmId } : { folderId }) }
-}
-
 type Representation = ReturnType<typeof representationFor<JsonForm>>
 
 /** The body, made once for all requests that share the read. */
 function bodyOf({ lines = [], bodies }: LedgerList, { form, encoding }: Representation): Promise<Uint8Array> {
   const name = `${form} ${encoding}`
   const write = async () => {
-    const { open, separator, terminator, close } = framings[form]
-    const text = Buffer.from(open + lines.map((line) => line + terminator).join(separator) + close)
+    const text = Buffer.from(framed(lines, framings[form]))
     return encoding === 'identity' ? text : compressWhole(text, encoding)
   }
   const body = bodies.get(name) ?? write()

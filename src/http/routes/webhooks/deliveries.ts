@@ -100,12 +100,11 @@ const listDeliveries = webhookRoute({
 })
 
 function shownDelivery(
-  { schemaId: _, isReplay, ...delivery }: OwnDelivery,
+  { schemaId: _, ...delivery }: OwnDelivery,
   attempts: OwnAttempt[],
 ): z.output<typeof WebhookDelivery> {
-  const { id, sequence, events, state, ...times } = delivery
   const made = attempts.map((attempt) => ({ number: attempt.number, ...shownAttempt(attempt) }))
-  return { id, sequence, events, state, replay: isReplay, ...times, attempts: made }
+  return { ...delivery, attempts: made }
 }
 
 const replayFields = `must be {"from":1042,"to":1061} with numbers of events, or {"failed":true}`

@@ -34,7 +34,6 @@ export const subscriptionEvents = webhookRoute({
     'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
-  waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
       ...inJson(
