@@ -7,7 +7,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
-import { download, movementsUrl } from '../support/download.ts'
+import { download, madUrl } from '../support/download.ts'
 import { forTests } from '../support/for-tests.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -129,8 +129,7 @@ function whatIn(sent: string): string {
   return Object.entries(marks).find(([, mark]) => mark.test(sent))?.[0] ?? sent
 }
 
-const url = (items: string, query: Record<string, string>) =>
-  movementsUrl(service.url, query).replace('/movements', `/${items}`)
+const url = (items: string, query: Record<string, string>) => madUrl(service.url, items, query)
 
 test.each(['movements', 'entries'])('%s make seven round trips to the database', async (items) => {
   await expectTrips(url(items, { idExercice: '11' }), stage.company, [

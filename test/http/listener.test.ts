@@ -105,7 +105,7 @@ async function listen(
 test.each([
   ['headers', 'POST / HTTP/1.1\r\nHost: a\r\n'],
   ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
-])('a request that stalls in its %s is reported as late, not as malformed', async (_what, text) => {
+])('a request that stalls in its %s gets an error that states the time limits', async (_what, text) => {
   const read = async (incoming: Request) => new Response(await incoming.text())
   const { socket } = await listen(read, { headersMs: 100, requestMs: 200, checkMs: 50 })
   socket.write(text)

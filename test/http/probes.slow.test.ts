@@ -7,7 +7,7 @@ import { until } from '../support/until.ts'
 
 const stage = forTests(setCallerStage)
 
-test('the probes report a database that is away and its return; meanwhile callers get 503 with Retry-After', async () => {
+test('the probes report that the database is away and then back; meanwhile callers get 503 with Retry-After', async () => {
   const proxy = await startProxy(stage.database.ownerUrl)
   const proxied = await startTestService({ ownerUrl: proxy.url })
   try {

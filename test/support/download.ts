@@ -57,15 +57,23 @@ export async function open(
   return message
 }
 
-/** The URL of a movements export. Query values are encoded; arrays become repeated parameters. */
-export function movementsUrl(
-  serviceUrl: string,
-  query: Record<string, string | string[] | undefined>,
-): string {
-  const url = new URL('/api/v1/mad/movements', serviceUrl)
+type Query = Record<string, string | string[] | undefined>
+
+/** The URL of a movements export, as `madUrl` makes it. */
+export const movementsUrl = (serviceUrl: string, query: Query) => madUrl(serviceUrl, 'movements', query)
+
+/** The URL of a route below /mad. Query values are encoded; arrays become repeated parameters. */
+export function madUrl(serviceUrl: string, route: string, query: Query): string {
+  const url = new URL(`/api/v1/mad/${route}`, serviceUrl)
   for (const [name, value] of Object.entries({ version: '1.0.0', ...query }))
     for (const single of [value ?? []].flat()) url.searchParams.append(name, single)
   return url.href
+}
+
+/** Status and code of an answer, and the parameters that its error names. */
+export function outcomeOf({ status, json: { error } }: Download): unknown[] {
+  const issues: { parameter: string }[] = error?.details.issues ?? []
+  return [status, error?.code, ...issues.map(({ parameter }) => parameter)]
 }
 
 function decoded(bytes: Buffer, encoding: string | undefined): Buffer {

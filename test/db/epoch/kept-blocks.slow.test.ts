@@ -4,7 +4,7 @@ import { type KeptDigests, keepBlocks } from '../../../src/exports/blocks/kept-b
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import { plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl, movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { plainBlocks } from '../../support/ledgers/plain-blocks.ts'
@@ -69,8 +69,7 @@ const versions = async (): Promise<string[]> => {
 
 const lostVersion = () => lost.cursor.split('.')[0]
 
-const blocksOfYear = () =>
-  download(movementsUrl(stage.service.url, year).replace('/movements', '/movements/blocks'), stage.company)
+const blocksOfYear = () => download(madUrl(stage.service.url, 'movements/blocks', year), stage.company)
 
 async function post(route: 'blocks' | 'changes', society: string, since?: string) {
   const answer = await fetch(`${stage.service.url}/api/v1/mad/ledgers/${route}?version=1.0.0`, {

@@ -1,6 +1,6 @@
 /** Digests of movements in blocks, through the whole service, against those that a client computes from its copy. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl, movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { type BlockItem, checkBounds, plainBlocks, plainDigest } from '../../support/ledgers/plain-blocks.ts'
@@ -18,8 +18,7 @@ type Headers = Record<string, string>
 const ndjson = { Accept: 'application/x-ndjson' }
 const year = { idExercice: '12' }
 const large = { idExercice: largeExercice }
-const blocksUrl = (query: Query) =>
-  movementsUrl(stage.service.url, query).replace('/movements', '/movements/blocks')
+const blocksUrl = (query: Query) => madUrl(stage.service.url, 'movements/blocks', query)
 
 function ask(query: Query, headers: Headers = {}, method = 'GET'): Promise<Download> {
   return download(blocksUrl(query), { ...stage.company, ...headers }, method)
@@ -85,17 +84,20 @@ test('an empty selection has one block without lines', async () => {
   expect(blocks).toMatchObject([{ from: '0', to: '9007199254740991', rows: 0 }])
 })
 
-test.each(['after', 'entries', 'since', 'wait'])('%s is refused: it selects a part', async (parameter) => {
-  const { status, json } = await ask({ ...year, [parameter]: '1' })
-  expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
-  expect(json.error.details.issues).toEqual([{ parameter, message: 'is not a parameter of this route' }])
-})
+test.each(['after', 'entries', 'since', 'wait'])(
+  'the parameter %s is refused, because it selects a part',
+  async (parameter) => {
+    const { status, json } = await ask({ ...year, [parameter]: '1' })
+    expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
+    expect(json.error.details.issues).toEqual([{ parameter, message: 'is not a parameter of this route' }])
+  },
+)
 
 describe('ETags', () => {
   test.each([
     ['kept', large],
     ['computed', { ...large, lettering: 'none' }],
-  ])('name the digests that are %s', async (_, query: Query) => {
+  ])('name the state and the encoding of digests that are %s', async (_, query: Query) => {
     await ask(query)
     await expectKept()
     const first = await ask(query)
@@ -129,7 +131,7 @@ describe('ETags', () => {
     await change(`delete from movement_blocks`)
   })
 
-  test('HEAD returns what is known without reading movements', async () => {
+  test('are sent to HEAD if they are known without reading movements', async () => {
     await change('delete from movement_blocks')
     const unknown = await ask(large, {}, 'HEAD')
     expect([unknown.status, unknown.bytes.length, unknown.headers.etag]).toEqual([200, 0, undefined])

@@ -1,6 +1,6 @@
 /** The parameter `entries`: ranges of entry ids of a selection. */
 import { expect, test } from 'vitest'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { setExportStage } from '../../support/stages/export-stage.ts'
 
@@ -11,8 +11,7 @@ type Query = Record<string, string | string[]>
 const ndjson = { Accept: 'application/x-ndjson' }
 
 function ask(path: string, query: Query, headers: Record<string, string> = ndjson): Promise<Download> {
-  const url = movementsUrl(stage.service.url, query).replace('/movements', `/${path}`)
-  return download(url, { ...stage.company, ...headers })
+  return download(madUrl(stage.service.url, path, query), { ...stage.company, ...headers })
 }
 
 const selections: [path: string, query: Query][] = [
@@ -33,7 +32,7 @@ function linesOf(text: string): { line: string; entryId: number; id: string }[] 
 }
 
 test.each(selections)(
-  'of %s %j are exactly the lines of these ranges, in the order of the whole',
+  'ranges of entries select exactly their lines of %s %j, in the order of the whole',
   async (path, query) => {
     const whole = linesOf((await ask(path, query)).text)
     expect(whole.length).toBeGreaterThan(3)
@@ -82,7 +81,7 @@ test.each(selections)(
   },
 )
 
-test('are part of the ETag in any notation, but ignored by If-Match', async () => {
+test('ranges of entries are part of the ETag in any notation, and If-Match ignores them', async () => {
   const year = { idExercice: '12' }
   const tagOf = async (query: Query) => (await ask('movements', { ...year, ...query })).headers.etag!
   const tag = await tagOf({ entries: '100-200,300-400' })
@@ -118,7 +117,7 @@ test.each([
   ['three ids', '1-2-3'],
   ['one of several', '1-2,5-4'],
   ['101 ranges', Array.from({ length: 101 }, (_, i) => `${i}-${i}`).join()],
-])('%s is refused', async (_what, entries) => {
+])('the parameter entries is refused with %s', async (_what, entries) => {
   for (const path of ['movements', 'entries']) {
     const { status, json } = await ask(path, { idExercice: '12', entries })
     expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])

@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { plainBlocks, plainDigest } from '../../support/ledgers/plain-blocks.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -118,7 +118,7 @@ const groups: { selections: Selection[]; changes: [what: string, sql: string][] 
 ]
 
 const ask = ([path, query]: Selection): Promise<Download> =>
-  download(movementsUrl(stage.service.url, query).replace('/movements', `/${path}`), {
+  download(madUrl(stage.service.url, path, query), {
     ...stage.company,
     Accept: path === 'movements/blocks' ? 'application/json' : 'application/x-ndjson',
   })
@@ -190,6 +190,6 @@ test.each(
   expect(isShown).toBe(what !== 'an entry of another folder')
 })
 
-test('the changes above had deltas of each kind', () => {
+test('the changes above were answered with deltas of each kind', () => {
   for (const [way, times] of Object.entries(ways)) expect(times, way).toBeGreaterThan(5)
 })

@@ -4,7 +4,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { keepBlocks } from '../../../src/exports/blocks/kept-blocks.sql.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl, movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { type BlockItem, plainBlocks, plainDigest } from '../../support/ledgers/plain-blocks.ts'
@@ -41,7 +41,7 @@ interface Service {
 }
 
 function blocksOf(query: Query, caller = stage.company, { url }: Service = stage.service): Promise<Download> {
-  return download(movementsUrl(url, query).replace('/movements', '/movements/blocks'), caller)
+  return download(madUrl(url, 'movements/blocks', query), caller)
 }
 
 function movementsOf(

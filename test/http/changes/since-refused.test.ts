@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { renderingOf } from '../../../src/ledger/changes/cursor.sql.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl, movementsUrl, outcomeOf } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -13,17 +13,10 @@ const stage = forTests(setExportStage)
 const year = { idExercice: '12' }
 const rendering = renderingOf('Europe/Paris')
 
-async function ask(query: Record<string, string>, headers: Record<string, string> = {}, path = 'movements') {
-  const url = movementsUrl(stage.service.url, query).replace('/movements', `/${path}`)
-  return download(url, { ...stage.company, ...headers })
-}
+const ask = (query: Record<string, string>, headers: Record<string, string> = {}, path = 'movements') =>
+  download(madUrl(stage.service.url, path, query), { ...stage.company, ...headers })
 
-/** Status and code, and the parameters that the error names. */
-async function outcome(...request: Parameters<typeof ask>): Promise<unknown[]> {
-  const { status, json } = await ask(...request)
-  const issues: { parameter: string }[] = json.error.details.issues ?? []
-  return [status, json.error.code, ...issues.map(({ parameter }) => parameter)]
-}
+const outcome = async (...request: Parameters<typeof ask>) => outcomeOf(await ask(...request))
 
 async function sql<T>(text: string): Promise<T> {
   await stage.staff.client.query('set search_path = grandlivre')
@@ -38,7 +31,7 @@ const unknown = [400, 'ERR-VALIDATION', 'since']
 const expired = [410, 'ERR-CURSOR-EXPIRED']
 
 describe('a cursor', () => {
-  test('that the service did not make is 400', async () => {
+  test('that the service did not make is refused with 400', async () => {
     const own = await cursorAt('ledger_version')
     const forged = [
       'x',
@@ -57,14 +50,14 @@ describe('a cursor', () => {
       for (const since of forged) expect(await outcome({ ...year, since }, {}, path), since).toEqual(unknown)
   })
 
-  test('of another folder is 400, also if its versions are the same', async () => {
+  test('of another folder is refused with 400, even if it is of the same version', async () => {
     for (const folder of [folders.sameFirm, folders.otherTenant]) {
       const since = await cursorAt('(select ledger_version from folders where id = 111)', folder)
       expect(await outcome({ ...year, since })).toEqual(unknown)
     }
   })
 
-  test("of a state later than the ledger's is 410, and the error says what to do", async () => {
+  test("of a state later than the ledger's is refused with 410, and the error says what to do", async () => {
     const since = await cursorAt('ledger_version + 1')
     expect(await outcome({ ...year, since })).toEqual(expired)
     expect((await ask({ ...year, since })).json.error.message).toMatch(
@@ -72,12 +65,12 @@ describe('a cursor', () => {
     )
   })
 
-  test('of another rendering is 410', async () => {
+  test('of another rendering is refused with 410', async () => {
     const since = await cursorAt('ledger_version', folders.first, renderingOf('Pacific/Auckland'))
     expect(await outcome({ ...year, since })).toEqual(expired)
   })
 
-  test('of another epoch is 410', async () => {
+  test('of another epoch is refused with 410', async () => {
     const since = await cursorAt('ledger_version')
     expect((await ask({ ...year, since })).status).toBe(200)
     await sql('update service_state set epoch = epoch + 1')
@@ -86,7 +79,7 @@ describe('a cursor', () => {
     expect((await ask({ ...year, since })).status).toBe(200)
   })
 
-  test('is 410 if it is older than the log of changes; an old cursor of an unchanged ledger stays valid', async () => {
+  test('is refused with 410 if it is older than the log of changes, and stays valid while its ledger is unchanged', async () => {
     const old = await cursorAt('ledger_version')
     await sql(`update entries set comment = 'x' where schema_id = 100 and folder_id = 111 and id = 39`)
     expect((await ask({ ...year, since: old })).status).toBe(200)
@@ -192,7 +185,7 @@ describe('since', () => {
     expect(await outcome({ since }, {}, 'accounts')).toEqual(unknown)
   })
 
-  test('of a deleted exercice is 404, whatever the cursor', async () => {
+  test('of a deleted exercice is refused with 404, whatever the cursor', async () => {
     await sql(`insert into exercices (schema_id, folder_id, id, start_date, end_date)
       values (100, 111, 20, '2030-01-01', '2030-12-31')`)
     const since = await cursorAt('ledger_version')

@@ -1,7 +1,7 @@
 /** Answers to `since`, through the whole service. That they are right after any change is for ledger/changes/histories.test.ts. */
 import { describe, expect, test } from 'vitest'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -15,8 +15,7 @@ const ndjson: Query = { Accept: 'application/x-ndjson' }
 
 /** @param path the last part of the route's */
 function ask(path: string, query: Query, headers: Query = ndjson, method = 'GET'): Promise<Download> {
-  const url = movementsUrl(stage.service.url, query).replace('/movements', `/${path}`)
-  return download(url, { ...stage.company, ...headers }, method)
+  return download(madUrl(stage.service.url, path, query), { ...stage.company, ...headers }, method)
 }
 
 const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
@@ -70,7 +69,7 @@ async function cursorNow(): Promise<string> {
   return String((await ask('movements', { ...year, entries: '0-0' })).headers['x-ledger-cursor'])
 }
 
-describe('nothing changed', () => {
+describe('a ledger without changes', () => {
   const accepted: Record<string, string>[] = [
     { Accept: '*/*' },
     { 'Accept-Encoding': 'zstd' },
@@ -95,7 +94,7 @@ describe('nothing changed', () => {
       }
   })
 
-  test('is answered without reading movements, which the service may not read here', async () => {
+  test('is answered without reading movements', async () => {
     const since = await cursorNow()
     await change('revoke select on movements from grandlivre_service')
     try {
@@ -106,7 +105,7 @@ describe('nothing changed', () => {
     }
   })
 
-  test('in any line, though the version has changed: only the cursor is newer', async () => {
+  test('is answered with a newer cursor and no line if its version changed', async () => {
     const since = await cursorNow()
     await change(`update banks set rib = rib; update exercices set closed_at = null where ${ofFolder}`)
     const { cursor, entries, lines } = readDelta((await ask('movements', { ...year, since })).text)
@@ -115,7 +114,7 @@ describe('nothing changed', () => {
   })
 })
 
-test('few changes are sent as exact ranges; more than a tenth as one range of everything', async () => {
+test('few changes are sent as exact ranges; changes of more than a tenth as one range of everything', async () => {
   const since = await cursorNow()
   const ids: string[] = (await ask('entries', year)).text
     .trimEnd()

@@ -113,7 +113,7 @@ test('changed entries and entries that the request names are sent as one union',
   expect((await one({ since: before.cursor })).entries).toEqual([[id, id]])
 })
 
-test('after many changes all movements are sent, and since stays', async () => {
+test('after many changes all movements are sent, and the cursor of the request is repeated', async () => {
   const { cursor } = await one({})
   await change(`update movements set description = description || '!' where ${ofFolder}`)
   const after = await one({ since: cursor })
@@ -121,8 +121,8 @@ test('after many changes all movements are sent, and since stays', async () => {
   expect(keys(after)).toEqual((await movementsOf(folders.first.folderId)).ids)
 })
 
-describe('refused', () => {
-  test('are folders and cursors of others; the rest is sent', async () => {
+describe('a request for many ledgers', () => {
+  test('refuses folders and cursors of others, and sends the rest', async () => {
     const { cursor } = await one({})
     const { ledgers, refused } = await ask({
       ledgers: [
@@ -143,7 +143,7 @@ describe('refused', () => {
 
   const rounds = Number(process.env['ISOLATION'] ?? 15)
   test(
-    `no ledger, row or cursor of another leaks in ${rounds} random requests of four tokens`,
+    `shows no ledger or row of another tenant, firm or folder, in ${rounds} random requests of four tokens`,
     async () => {
       const secret = await stage.staff.thirdParty('FOUR')
       const all = Object.entries(folders)
@@ -192,7 +192,7 @@ describe('refused', () => {
     60_000 + rounds * 500,
   )
 
-  test('is every folder except that of the header, or of the token', async () => {
+  test('refuses every folder except that of the header, or of the token', async () => {
     const { folderId } = folders.first
     const named = { ...stage.firm, 'society-id': folderId }
     for (const headers of [named, stage.company]) {
@@ -233,7 +233,7 @@ describe('refused', () => {
       { ledgers: Array.from({ length: 10_001 }, (_, society) => ({ society: String(society) })) },
       ['ledgers'],
     ],
-  ])('is a body with a mistake, which the error names: %j', async (body, named) => {
+  ])('refuses a body with a mistake, and names it: %j', async (body, named) => {
     // To the route of blocks, `since` and what comes with it are mistakes themselves.
     const routes = /since|tables|entries/.test(JSON.stringify(body)) ? ['changes'] : ['changes', 'blocks']
     for (const route of routes) {
@@ -246,7 +246,7 @@ describe('refused', () => {
   })
 
   test.each(['changes', 'blocks'])(
-    'are other media types, and bodies that are too large, by %s',
+    'refuses other media types, and bodies that are too large, on the route of %s',
     async (route) => {
       expect((await post({}, { ...stage.firm, Accept: 'application/json' }, route)).status).toBe(406)
       expect((await post('{}'.padStart(8 * 1024 * 1024), stage.company, route)).status).toBe(200)
@@ -254,7 +254,7 @@ describe('refused', () => {
     },
   )
 
-  test('is a third simultaneous stream of a token, counted over both routes, before its body is parsed', async () => {
+  test('is refused before its body is parsed if it is the third simultaneous one of a token on both routes', async () => {
     const answers = [await post({}), await post({})]
     for (const route of ['changes', 'blocks']) {
       const third = await post('no JSON'.padStart(8 * 1024 * 1024), stage.firm, route)
@@ -313,7 +313,7 @@ test('the audit has one row for each ledger', async () => {
   ])
 })
 
-describe('in the middle', () => {
+describe('while ledgers are sent', () => {
   const both = JSON.stringify({
     ledgers: [folders.first, folders.sameFirm].map(({ folderId }) => ({ society: folderId })),
   })
@@ -370,7 +370,7 @@ describe('in the middle', () => {
     await until(async () => (await runningQueries(stage.staff.client)).length === 0)
   })
 
-  test('a change between two ledgers appears in the second only', async () => {
+  test('a change between two ledgers appears only in the second', async () => {
     const { cursor } = (await ask(both, stage.firm)).ledgers[1]!
     const message = await begin(stage.firm)
     await change(`update entries set comment = 'later' where schema_id = 100`)

@@ -40,8 +40,8 @@ async function waiting(headers: Query, query: Query = {}, url = stage.service.ur
   return { answer, etag }
 }
 
-describe('what it lists', () => {
-  test('are the folders of the firm, or the one of a company token, with the cursors of their ledgers', async () => {
+describe('the list of ledgers', () => {
+  test('has the folders of the firm, or the one of a company token, with the cursors of their ledgers', async () => {
     const ofFirm = await list(stage.firm)
     expect(ofFirm.json).toEqual([
       {
@@ -67,7 +67,7 @@ describe('what it lists', () => {
     expect(journals.headers['x-ledger-cursor']).toBe(cursorOf(ofCompany, '111'))
   })
 
-  test('is only the folder that the request names; any other is not found', async () => {
+  test('has only the folder that the request names; a folder of others is not found', async () => {
     expect(societies(await list({ ...stage.firm, 'society-id': '112' }))).toEqual(['112'])
     expect(societies(await list(stage.firm, { accountingFolderId: '112' }))).toEqual(['112'])
     for (const { folderId } of [folders.otherFirm, folders.otherTenant]) {
@@ -91,7 +91,7 @@ describe('what it lists', () => {
     await sql('delete from grandlivre.folders where id in (99, 1000)')
   })
 
-  test('is sent as lines, and compressed, under other ETags', async () => {
+  test('has other ETags if it is sent as lines, or compressed', async () => {
     const json = await list(stage.firm)
     const answers = [json]
     for (const headers of [
@@ -110,7 +110,7 @@ describe('what it lists', () => {
     }
   })
 
-  test('is answered with 304 while no ledger of the list changes', async () => {
+  test('is answered with 304 while none of its ledgers changes', async () => {
     const { headers } = await list(stage.firm)
     const same = { ...stage.firm, 'If-None-Match': headers.etag! }
     await change('121')

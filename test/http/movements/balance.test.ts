@@ -1,6 +1,6 @@
 /** Debit, credit and balance by account, against sums that the test computes; folder-routes.test.ts has the rest of the route. */
 import { beforeAll, expect, test } from 'vitest'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -44,8 +44,7 @@ beforeAll(async () => {
 
 type Query = Record<string, string | string[]>
 
-const ask = (query: Query) =>
-  download(movementsUrl(stage.service.url, query).replace('/movements', '/balance'), stage.company)
+const ask = (query: Query) => download(madUrl(stage.service.url, 'balance', query), stage.company)
 
 interface Line {
   exercice: string

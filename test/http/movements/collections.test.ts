@@ -1,7 +1,7 @@
 /** The collections of a folder, and the folders of a token; folder-routes.test.ts has what the routes have in common. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { download } from '../../support/download.ts'
+import { download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { ended, trigger } from '../../support/full-export.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
@@ -24,11 +24,8 @@ const emptyFolder = { schemaId: '100', firmId: '110', folderId: '113' }
 
 type Query = Record<string, string>
 
-const urlOf = (name: string, query: Query = {}) =>
-  `${stage.service.url}/api/v1/mad/${name}?${new URLSearchParams({ version: '1.0.0', ...query })}`
-
 const ask = (name: string, query: Query = {}, headers: Query = {}) =>
-  download(urlOf(name, query), { ...stage.company, ...headers })
+  download(madUrl(stage.service.url, name, query), { ...stage.company, ...headers })
 
 test('a streamed export writes one line to the log, with what was sent', async () => {
   const { text } = await ask('journals', {}, { 'x-request-id': 'one-line' })
@@ -48,7 +45,9 @@ test('files of a folder without a reference, or with a blank one, are named afte
     )
     const names = Object.entries({ accounts: {}, entries: { idExercice: '12' }, entry: { id: '30' } }).map(
       async ([name, query]: [string, Query]) =>
-        (await download(urlOf(name, query), headers, 'HEAD')).headers['content-disposition'],
+        (await download(madUrl(stage.service.url, name, query), headers, 'HEAD')).headers[
+          'content-disposition'
+        ],
     )
     expect(await Promise.all(names)).toEqual(
       ['accounts', 'entries_2024-07-01_2025-06-30', 'entry_30'].map(
@@ -101,11 +100,11 @@ test('the closing day of a fiscal year is a day in the time zone of the service'
   ])
 })
 
-describe('the folders of a token', () => {
+describe('the list of folders', () => {
   const society = (headers: Query, query = '') =>
     download(`${stage.service.url}/api/v1/society${query}`, headers)
 
-  test('of a firm token are the folders of the firm', async () => {
+  test('has the folders of the firm for a firm token', async () => {
     const answer = await society(stage.firm)
     const text = JSON.stringify([
       {
@@ -124,7 +123,7 @@ describe('the folders of a token', () => {
     expect(answer.headers.etag).toBeUndefined()
   })
 
-  test('are not listed for other firms or tenants', async () => {
+  test('has no folder of another firm or tenant', async () => {
     const secret = stage.firm['X-Third-Party-Secret']!
     for (const [opened, ids] of [
       [folders.otherFirm, ['121']],
@@ -136,7 +135,7 @@ describe('the folders of a token', () => {
     }
   })
 
-  test('of a company token are its own folder alone, whatever others the firm has', async () => {
+  test('has only its own folder for a company token, whatever others the firm has', async () => {
     const [first, , empty] = (await society(stage.firm)).json
     expect((await society(stage.company)).json).toEqual([first])
     const lines = await society({ ...stage.company, Accept: 'application/x-ndjson' })
@@ -148,7 +147,7 @@ describe('the folders of a token', () => {
     expect((await society(stage.company)).headers.etag).toBeUndefined()
   })
 
-  test('are listed by a route without parameters', async () => {
+  test('takes no parameters', async () => {
     expect((await society(stage.firm, '?version=1.0.0')).status).toBe(400)
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
-import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { type Download, download, madUrl } from '../../support/download.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
@@ -29,11 +29,7 @@ const ask = (
   headers: Record<string, string> = {},
   method = 'GET',
 ): Promise<Download> =>
-  download(
-    movementsUrl(stage.service.url, { id, ...query }).replace('/movements', '/entry'),
-    { ...stage.company, ...headers },
-    method,
-  )
+  download(madUrl(stage.service.url, 'entry', { id, ...query }), { ...stage.company, ...headers }, method)
 
 async function outcome(...request: Parameters<typeof ask>): Promise<unknown[]> {
   const { status, json } = await ask(...request)
@@ -48,10 +44,7 @@ describe('an entry', () => {
     const lines = { ...stage.company, Accept: 'application/x-ndjson' }
     let count = 0
     for (const draft of [undefined, '']) {
-      const url = movementsUrl(stage.service.url, { idExercice: '12', draft }).replace(
-        '/movements',
-        '/entries',
-      )
+      const url = madUrl(stage.service.url, 'entries', { idExercice: '12', draft })
       const { text } = await download(url, lines)
       for (const line of text.match(/[^\n]*\n/g) ?? []) {
         expect((await ask(JSON.parse(line).producerId, {}, lines)).text).toBe(line)

@@ -1,6 +1,6 @@
 /** What a FEC says of entries, in their JSON. */
 import { beforeAll, expect, test } from 'vitest'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 const year = { idExercice: '12' }
 
 function ask(query: Record<string, string>, headers: Record<string, string> = {}) {
-  const url = movementsUrl(stage.service.url, { ...year, ...query }).replace('/movements', '/entries')
+  const url = madUrl(stage.service.url, 'entries', { ...year, ...query })
   return download(url, { ...stage.company, Accept: 'application/x-ndjson', ...headers })
 }
 

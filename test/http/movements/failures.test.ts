@@ -180,7 +180,7 @@ describe('a client that leaves', () => {
     })
   })
 
-  test('leaves no connection open, even if many leave', async () => {
+  test('leaves no connection open, even if many clients leave', async () => {
     const connections = async (): Promise<number> => {
       const { rows } = await observer.query(
         `select count(*)::int as count from pg_stat_activity
@@ -212,7 +212,7 @@ test('exports beyond the request slots of a folder are refused, while other fold
   await until(async () => (await runningQueries(observer)).length === 0)
 })
 
-test('exports beyond the threads and their queue are answered with 503 and Retry-After', async () => {
+test('exports are answered with 503 and Retry-After if all threads are busy and their queue is full', async () => {
   const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1000 }
   const service = await startTestService(stage.database, { exportThreads: 1, rateLimit })
   try {

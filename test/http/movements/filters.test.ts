@@ -1,6 +1,6 @@
 /** Which movements and entries an export contains: every filter and every pair, against independent SQL conditions. */
 import { describe, expect, test } from 'vitest'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl, movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -70,7 +70,7 @@ async function expectExport(route: Route, filters: Filter[]): Promise<number> {
   const query = Object.assign({}, ...all.map((filter) => filter.query))
   const conditions = all.map(({ where }) => `(${where})`).join(' and ')
   const { rows } = await stage.staff.client.query(idsOf[route].replace('§where', conditions))
-  const url = movementsUrl(stage.service.url, query).replace('/movements', `/${route}`)
+  const url = madUrl(stage.service.url, route, query)
   const answer = await download(url, stage.company)
   expect(answer.status, url).toBe(200)
   const ids = answer.json.map(({ producerId }: { producerId: string }) => producerId)
@@ -102,7 +102,7 @@ test.each([
   },
 )
 
-test('all filters of movements together', async () => {
+test('movements equal those of SQL with all filters together', async () => {
   const account = { query: { classAccount: '4' }, where: `a.number like '4%'` }
   for (const draft of [[], drafts])
     for (const lettering of letterings)

@@ -1,7 +1,7 @@
 /** What the routes that stream a folder have in common: representations, methods, folders, parameters and ETags. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { download } from '../../support/download.ts'
+import { download, madUrl, outcomeOf } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -21,8 +21,7 @@ const routes: [name: string, query: Query][] = [
 /** No ledger changes with the firm of its folder. */
 const hasEtag = (name: string) => name !== 'accountingFirm'
 
-const urlOf = (name: string, query: Query) =>
-  `${stage.service.url}/api/v1/mad/${name}?${new URLSearchParams({ version: '1.0.0', ...query })}`
+const urlOf = (name: string, query: Query) => madUrl(stage.service.url, name, query)
 const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
 
 beforeAll(async () => {
@@ -35,11 +34,7 @@ describe.each(routes)('the route of %s', (name, own) => {
   const ask = (query: Query = {}, headers: Query = {}, method = 'GET') =>
     download(urlOf(name, { ...own, ...query }), { ...stage.company, ...headers }, method)
 
-  async function outcome(...request: Parameters<typeof ask>): Promise<unknown[]> {
-    const { status, json } = await ask(...request)
-    const issues: { parameter: string }[] = json.error?.details.issues ?? []
-    return [status, json.error?.code, ...issues.map(({ parameter }) => parameter)]
-  }
+  const outcome = async (...request: Parameters<typeof ask>) => outcomeOf(await ask(...request))
 
   test('returns the same items in JSON and NDJSON and in every encoding, under six ETags', async () => {
     const texts = new Set<string>()

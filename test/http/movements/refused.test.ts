@@ -3,7 +3,7 @@
  * values of single parameters, folder-routes.test.ts what all routes refuse.
  */
 import { describe, expect, test } from 'vitest'
-import { download, movementsUrl } from '../../support/download.ts'
+import { download, madUrl, outcomeOf } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { setExportStage } from '../../support/stages/export-stage.ts'
@@ -15,15 +15,12 @@ type Query = Record<string, string | string[] | undefined>
 const paths = ['movements', 'movements/blocks', 'entries', 'balance']
 
 const ask = async (query: Query, headers: Record<string, string> = {}, path = 'movements') =>
-  download(movementsUrl(stage.service.url, query).replace('/movements', `/${path}`), {
+  download(madUrl(stage.service.url, path, query), {
     ...stage.company,
     ...headers,
   })
 
-async function outcome(...request: Parameters<typeof ask>): Promise<unknown[]> {
-  const { status, json } = await ask(...request)
-  return [status, json.error.code]
-}
+const outcome = async (...request: Parameters<typeof ask>) => outcomeOf(await ask(...request))
 
 const year = { idExercice: '12' }
 const july = { startDate: '2024-07-01', endDate: '2024-07-31' }
@@ -125,6 +122,7 @@ test('an exercice that the folder does not have gets 404, even if another folder
   expect(await outcome({ idExercice: '1', source: 'x' }), 'is looked up last').toEqual([
     400,
     'ERR-VALIDATION',
+    'source',
   ])
 })
 

@@ -104,7 +104,7 @@ test.each([
   ['a page of another site', { 'Sec-Fetch-Site': 'cross-site' }],
   ['a request through a proxy', { 'X-Forwarded-For': '192.0.2.60' }],
   ['a page at the address of a proxy', { Referer: 'https://ledger.example.com/docs/api/' }],
-])('%s gets no credentials, but no error either', async (_, headers) => {
+])('%s gets neither credentials nor an error', async (_, headers) => {
   const answer = await ask('/docs/api/demo-credentials.json', { ...fromPage(), ...headers })
   expect([answer.status, answer.body, answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
 })

@@ -125,7 +125,7 @@ describe('a subscription is changed', () => {
     expect((await inDatabase(id)).on_events.toSorted()).toEqual(['document', ...added].toSorted())
   })
 
-  test('at its address while another patch changes other fields', async () => {
+  test('by two patches of its address while another adds a kind of event', async () => {
     const { firm, webhook, patch, make } = routes
     const id = await make(firm)
     const answers = await Promise.all([
