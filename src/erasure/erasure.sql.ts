@@ -4,6 +4,7 @@
  */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
+import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 export type ErasedKind = 'folder' | 'firm' | 'partner'
@@ -39,13 +40,13 @@ export async function readErasures(
   which: keyof typeof erasures,
   values: string[] = [],
 ): Promise<Erasure[]> {
-  const { rows } = await client.query<Erasure>(
+  return queryRows<Erasure>(
+    client,
     `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
        backups_until::text as "backupsUntil", of_schema as "schemaId", code, export_ids as "exportIds"
      from grandlivre.erasures where ${erasures[which]}`,
     values,
   )
-  return rows
 }
 
 /** The erasure of a subject; undefined if it was never begun. */
@@ -54,12 +55,7 @@ export async function findErasure(client: ClientBase, kind: ErasedKind, id: stri
 }
 
 async function idsOf(client: ClientBase, text: string, values: unknown[]): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(text, values)
-  return rows.map(({ id }) => id)
-}
-
-async function countOf(client: ClientBase, text: string, values: unknown[]): Promise<number> {
-  return (await client.query(text, values)).rowCount ?? 0
+  return (await queryRows<{ id: string }>(client, text, values)).map(({ id }) => id)
 }
 
 export async function beginErasure(
@@ -98,22 +94,22 @@ export async function endErasure(
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
   backupsUntil?: string,
 ): Promise<{ endedAt: string; backupsUntil: string | null }> {
-  const { rows } = await client.query<{ endedAt: string; backupsUntil: string | null }>(
+  return (await queryRow<{ endedAt: string; backupsUntil: string | null }>(
+    client,
     `update grandlivre.erasures set ended_at = coalesce(ended_at, now()), backups_until = coalesce($3, backups_until)
      where kind = $1 and id = $2 returning ${utc('ended_at')} as "endedAt", backups_until::text as "backupsUntil"`,
     [kind, id, backupsUntil],
-  )
-  return rows[0]!
+  ))!
 }
 
 /** Locks a folder, whether it was erased or not. */
 export async function lockForErasure(client: ClientBase, folderId: string) {
-  const { rows } = await client.query<FolderKey & { firmId: string; isErased: boolean }>(
+  return queryRow<FolderKey & { firmId: string; isErased: boolean }>(
+    client,
     `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", erased_at is not null as "isErased"
      from grandlivre.folders where id = $1 for update`,
     [folderId],
   )
-  return rows[0]
 }
 
 /**
@@ -146,18 +142,18 @@ export async function markErased(client: ClientBase, { schemaId, folderId }: Fol
  * @returns their ids
  */
 export async function noteExports(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
-  const { rows } = await client.query<{ ids: string[] }>(
+  return queryValue<string[]>(
+    client,
     `update grandlivre.erasures set export_ids = array(
        select unnest(export_ids) union select id from grandlivre.exports where schema_id = $1 and folder_id = $2)
      where kind = 'folder' and id = $2 returning export_ids as ids`,
     [schemaId, folderId],
   )
-  return rows[0]!.ids
 }
 
 /** @returns the number of files that exports of the folder named */
 export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
-  return countOf(
+  return queryCount(
     client,
     'update grandlivre.exports set file_key = null where schema_id = $1 and folder_id = $2 and file_key is not null',
     [schemaId, folderId],
@@ -175,7 +171,7 @@ export function subscriptionsWhere(
 }
 
 export function deleteSubscription(client: ClientBase, id: string): Promise<number> {
-  return countOf(client, 'delete from grandlivre.subscriptions where id = $1', [id])
+  return queryCount(client, 'delete from grandlivre.subscriptions where id = $1', [id])
 }
 
 /** The place of an event in the index events_by_folder, whose columns are in this order. */
@@ -195,7 +191,8 @@ export async function emptyEvents(
   after: EventPlace,
   most: number,
 ): Promise<{ last: EventPlace | undefined; emptied: number }> {
-  const { rows } = await client.query<EventPlace & { emptied: number }>(
+  const row = await queryRow<EventPlace & { emptied: number }>(
+    client,
     `with page as materialized (
        select name, id from grandlivre.events
        where folder_id is not null and (schema_id, folder_id, name, id) > ($1::bigint, $2::bigint, $3, $4::bigint)
@@ -208,7 +205,6 @@ export async function emptyEvents(
      select p.name, p.id, (select count(*) from emptied)::int as emptied from page p order by p.name desc, p.id desc limit 1`,
     [schemaId, folderId, after.name, after.id, most],
   )
-  const [row] = rows
   return { last: row && { name: row.name, id: row.id }, emptied: row?.emptied ?? 0 }
 }
 
@@ -256,7 +252,7 @@ export function deleteRows(
   const condition = Object.keys(values).map((column, i) => `${column} = $${i + 1}`)
   // In the order of an index, so that a batch does not pass over the rows that earlier batches deleted.
   const order = table === 'deliveries' || table === 'events' ? 'order by id' : ''
-  return countOf(
+  return queryCount(
     client,
     `delete from grandlivre.${table} where ctid = any (array(
        select ctid from grandlivre.${table} where ${condition.join(' and ')} ${order} limit ${most}))`,
@@ -274,7 +270,7 @@ export async function deleteTokens(
      where (w.schema_id, w.token_id) = (t.schema_id, t.id) and t.${column} = $1`,
     [id],
   )
-  return countOf(client, `delete from grandlivre.tokens where ${column} = $1`, [id])
+  return queryCount(client, `delete from grandlivre.tokens where ${column} = $1`, [id])
 }
 
 export async function deleteFolder(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
@@ -291,7 +287,8 @@ export async function rowsOfFolder(
     (table) =>
       `select '${table}' as name, count(*)::int as count from grandlivre.${table} where schema_id = $2 and folder_id = $1`,
   )
-  const { rows } = await client.query<{ name: string; count: number }>(
+  const rows = await queryRows<{ name: string; count: number }>(
+    client,
     `${ofTables.join(' union all ')}
      union all select 'folders', count(*)::int from grandlivre.folders where id = $1
      union all select 'events with content', count(*)::int from grandlivre.events
@@ -318,18 +315,17 @@ export async function tracesOf(
     partner: `select (select count(*)::int from grandlivre.audit_rows where third_party_id = $1) as "auditRows",
        (select count(*)::int from grandlivre.entries where third_party_id = $1) as "entriesThatNameIt"`,
   }
-  const { rows } = await client.query<Record<string, unknown>>(traces[kind], [id])
-  return rows[0]!
+  return (await queryRow<Record<string, unknown>>(client, traces[kind], [id]))!
 }
 
 /** Files of exports that have ended, as the rows of the exports name them. */
 export async function filesOfFolder(client: ClientBase, folderId: string) {
-  const { rows } = await client.query<{ schemaId: string; exportId: string; fileKey: string }>(
+  return queryRows<{ schemaId: string; exportId: string; fileKey: string }>(
+    client,
     `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
      from grandlivre.exports where folder_id = $1 and file_key is not null`,
     [folderId],
   )
-  return rows
 }
 
 export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Promise<void> {
@@ -341,11 +337,11 @@ export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Pr
 
 /** Locks a firm, even while it is being erased. */
 export async function lockFirm(client: ClientBase, firmId: string) {
-  const { rows } = await client.query<{ schemaId: string }>(
+  return queryRow<{ schemaId: string }>(
+    client,
     'select schema_id as "schemaId" from grandlivre.firms where id = $1 for update',
     [firmId],
   )
-  return rows[0]
 }
 
 export function foldersOfFirm(client: ClientBase, firmId: string): Promise<string[]> {
@@ -354,11 +350,11 @@ export function foldersOfFirm(client: ClientBase, firmId: string): Promise<strin
 
 /** Whether a tenant has no other firm. */
 export async function isLastFirm(client: ClientBase, schemaId: string, firmId: string): Promise<boolean> {
-  const { rows } = await client.query<{ isLast: boolean }>(
+  return queryValue<boolean>(
+    client,
     'select not exists (select from grandlivre.firms where schema_id = $1 and id <> $2) as "isLast"',
     [schemaId, firmId],
   )
-  return rows[0]!.isLast
 }
 
 /** Deletes a firm. Events of the firm itself lose their content. @param isLast whether the tenant is deleted with it */
@@ -383,12 +379,12 @@ export async function deleteFirm(
  */
 export async function deleteThirdParty(client: ClientBase, thirdPartyId: string): Promise<number> {
   await client.query('delete from grandlivre.third_party_secrets where third_party_id = $1', [thirdPartyId])
-  const { rows } = await client.query<{ entries: number }>(
-    'select count(*)::int as entries from grandlivre.entries where third_party_id = $1',
+  const entries = await queryValue<number>(
+    client,
+    'select count(*)::int from grandlivre.entries where third_party_id = $1',
     [thirdPartyId],
   )
-  if (rows[0]!.entries === 0)
-    await client.query('delete from grandlivre.third_parties where id = $1', [thirdPartyId])
+  if (entries === 0) await client.query('delete from grandlivre.third_parties where id = $1', [thirdPartyId])
   else await client.query('delete from grandlivre.partner_limits where third_party_id = $1', [thirdPartyId])
-  return rows[0]!.entries
+  return entries
 }

@@ -1,6 +1,6 @@
 /** What staff see of firms and folders. Statements run as the owner of the tables. */
-import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
+import { type Connection, queryRow, queryRows } from '../db/statement.ts'
 
 export interface ListedFolder {
   schemaId: string
@@ -53,10 +53,11 @@ const newestChange = `select logged_at from grandlivre.ledger_changes
  * no folder has, it reads all folders, which takes some 10 ms for 10,000.
  */
 export async function listFolders(
-  client: ClientBase | Pool,
+  client: Connection,
   { search = '', firm, after = '0.0', most }: FolderSearch,
 ): Promise<ListedFolder[]> {
-  const { rows } = await client.query<ListedFolder>(
+  return queryRows<ListedFolder>(
+    client,
     `with page as materialized (
        select f.schema_id, f.id, f.firm_id, f.name, f.reference
        from grandlivre.folders f
@@ -83,7 +84,6 @@ export async function listFolders(
      order by f.schema_id, f.id`,
     [...after.split('.'), search, most, firm],
   )
-  return rows
 }
 
 export interface ListedFirm {
@@ -103,10 +103,11 @@ export interface ListedFirm {
 
 /** Lists firms in the order of their ids. */
 export async function listFirms(
-  client: ClientBase | Pool,
+  client: Connection,
   { id, after = '0.0', most }: { id?: string; after?: string | undefined; most?: number | undefined },
 ): Promise<ListedFirm[]> {
-  const { rows } = await client.query<ListedFirm>(
+  return queryRows<ListedFirm>(
+    client,
     `select p.schema_id as "schemaId", p.tenant as "schemaName", p.id, p.name, p.siret, f.folders,
        t.firm as "firmTokens", t.folder as "folderTokens", s.subscriptions, ${utc('f.at')} as "changedAt"
      from (
@@ -127,7 +128,6 @@ export async function listFirms(
      order by p.schema_id, p.id`,
     [...after.split('.'), most, id],
   )
-  return rows
 }
 
 export interface LastPull {
@@ -145,8 +145,9 @@ export interface LastPull {
 const pullsLookedThrough = 1_000
 
 /** For each third party, the last pull of the folder that was sent completely; newest first. */
-export async function lastPulls(client: ClientBase | Pool, folderId: string): Promise<LastPull[]> {
-  const { rows } = await client.query<LastPull>(
+export async function lastPulls(client: Connection, folderId: string): Promise<LastPull[]> {
+  return queryRows<LastPull>(
+    client,
     `select p.code as "partnerCode", r.third_party_id as "thirdPartyId", r.token_id as "tokenId",
        ${utc('r.at')} as at, r.act, r.rows, r.bytes
      from (
@@ -158,7 +159,6 @@ export async function lastPulls(client: ClientBase | Pool, folderId: string): Pr
      order by r.number desc`,
     [folderId],
   )
-  return rows
 }
 
 export interface FolderFacts {
@@ -184,11 +184,9 @@ export interface FolderFacts {
 export const draftsMax = 1_000
 
 /** Undefined if no tenant has this folder. @param id decimal digits within bigint */
-export async function readFolderFacts(
-  client: ClientBase | Pool,
-  id: string,
-): Promise<FolderFacts | undefined> {
-  const { rows } = await client.query<FolderFacts>(
+export async function readFolderFacts(client: Connection, id: string): Promise<FolderFacts | undefined> {
+  return queryRow<FolderFacts>(
+    client,
     `select f.schema_id as "schemaId", s.name as "schemaName", f.id, f.firm_id as "firmId", m.name as "firmName", f.name,
        f.reference, f.siret, f.currency, ${utc('f.created_at')} as "createdAt",
        f.ledger_version as "ledgerVersion", c.version as "loggedVersion", ${utc('c.logged_at')} as "loggedAt",
@@ -208,7 +206,6 @@ export async function readFolderFacts(
      where f.id = $1 and f.erased_at is null`,
     [id],
   )
-  return rows[0]
 }
 
 export interface YearFacts {
@@ -239,10 +236,11 @@ const yearsMax = 30
 
 /** Reads the years, latest first. */
 export async function readYears(
-  client: ClientBase | Pool,
+  client: Connection,
   { schemaId, id }: Pick<FolderFacts, 'schemaId' | 'id'>,
 ): Promise<YearFacts[]> {
-  const { rows } = await client.query<YearFacts>(
+  return queryRows<YearFacts>(
+    client,
     `select x.id, x.start_date::text as "startDate", x.end_date::text as "endDate", ${utc('x.closed_at')} as "closedAt",
        e.count as entries, m.count as movements, case when e.count > ${countedMax} then n.count end as sampled,
        b.rows as streamed, b.version as "streamedVersion"
@@ -265,5 +263,4 @@ export async function readYears(
      order by x.end_date desc, x.id desc`,
     [schemaId, id],
   )
-  return rows
 }

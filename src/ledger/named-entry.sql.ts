@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { limits } from '../config.ts'
 import { idLiteral, textLiteral } from '../db/literal.ts'
 import { askInTenant } from '../db/pool.ts'
+import { queryRows } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 import type { FolderKey } from '../formats/rows.ts'
 import { cursorExpression } from './changes/cursor.sql.ts'
@@ -22,8 +23,7 @@ export interface EntryName extends FolderKey {
  * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY
  */
 export async function readNamedEntry(client: pg.ClientBase, name: EntryName, timeZone: string) {
-  const { rows } = await client.query<FoundEntries>(statement(name, timeZone))
-  return onlyEntry(rows)
+  return onlyEntry(await queryRows<FoundEntries>(client, statement(name, timeZone)))
 }
 
 /** Does the same as `readNamedEntry` in a round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */

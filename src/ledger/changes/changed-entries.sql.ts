@@ -2,7 +2,7 @@
 
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
-import { queryWithout } from '../../db/statement.ts'
+import { queryRows, queryWithout } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
 
@@ -33,7 +33,7 @@ const fewRows = 2000
  * @param version no later than that state, and not forgotten
  */
 export async function readChangedEntries(client: pg.ClientBase, watched: WatchedEntries, version: string) {
-  const { rows } = await client.query<{ kind: Shown | 'entries'; ids: string }>({
+  const rows = await queryRows<{ kind: Shown | 'entries'; ids: string }>(client, {
     name: 'changes of a ledger',
     text: `select kind, range_agg(ids)::text as ids from ledger_changes
            where schema_id = $1 and folder_id = $2 and version > $3 and kind <> 'forgotten' group by kind`,

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
+import { queryRow } from '../../db/statement.ts'
 import { AppError, invalid } from '../../errors.ts'
 import { formatRevisions } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -50,12 +51,11 @@ export async function readCursor(
   cursor: string,
   { schemaId, folderId, timeZone }: FolderOfCursor,
 ): Promise<{ version: string; refusal: CursorRefusal | null }> {
-  const { rows } = await client.query<{ version: string; refusal: CursorRefusal | null }>({
+  return (await queryRow<{ version: string; refusal: CursorRefusal | null }>(client, {
     name: 'read a cursor',
     text: 'select version, refusal from read_ledger_cursor($1, $2, $3, $4)',
     values: [cursor, schemaId, folderId, renderingOf(timeZone)],
-  })
-  return rows[0]!
+  }))!
 }
 
 /** Makes events of the kind `ledger` carry cursors of this rendering. */

@@ -3,35 +3,10 @@
  * or days, and for that time the log is exact. Older changes are compacted, day by day, and in the end forgotten. Each
  * statement covers all tenants at once. Times are epoch milliseconds.
  */
-import type { ClientBase, Pool, PoolClient } from 'pg'
+import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
-import { inTransaction } from '../../db/pool.ts'
+import { queryValue } from '../../db/statement.ts'
 import { inParts } from '../../db/sweeping.ts'
-
-/**
- * Forgets the oldest changes, at most `most`, that were logged before the time `before`. @returns how many were
- * forgotten
- */
-async function forgetChanges(client: ClientBase, before: number, most: number): Promise<number> {
-  const { rows } = await client.query<{ forgotten: string }>(
-    'select forget_ledger_changes(to_timestamp($1 / 1000.0), $2) as forgotten',
-    [before, most],
-  )
-  return Number(rows[0]!.forgotten)
-}
-
-/**
- * Joins the changes of the first day that is not compacted yet, as far as they were logged before the time `before`.
- * @returns by how many rows the log has shrunk; undefined if no such day is left
- */
-async function compactChanges(client: ClientBase, before: number): Promise<number | undefined> {
-  const { rows } = await client.query<{ gone: string | null }>(
-    'select compact_ledger_changes(to_timestamp($1 / 1000.0)) as gone',
-    [before],
-  )
-  const { gone } = rows[0]!
-  return gone === null ? undefined : Number(gone)
-}
 
 /** Rows per transaction: 60 ms on a log of a million rows. */
 const rowsAtOnce = 10_000
@@ -46,13 +21,20 @@ export async function sweepChanges(
   now: number,
   stopped?: AbortSignal,
 ): Promise<{ forgotten: number; compacted: number }> {
-  const all = (part: (client: PoolClient) => Promise<number | undefined>) =>
-    inParts(stopped, () => inTransaction(database, part))
-  const forgottenBefore = now - retentionDays * dayMs
-  const forgotten = await all(
-    async (client) => (await forgetChanges(client, forgottenBefore, rowsAtOnce)) || undefined,
+  /** Repeats a statement that returns how many rows it removed, until it returns null. */
+  const removed = (statement: string, before: number) =>
+    inParts(
+      stopped,
+      async () => (await queryValue<number | null>(database, statement, [before])) ?? undefined,
+    )
+  const forgotten = await removed(
+    `select nullif(forget_ledger_changes(to_timestamp($1 / 1000.0), ${rowsAtOnce}), 0)::int`,
+    now - retentionDays * dayMs,
   )
   // Only whole days: a part of a day would be joined apart from the rest of the day.
-  const compactedBefore = Math.floor(now / dayMs - limits.changesExactDays) * dayMs
-  return { forgotten, compacted: await all((client) => compactChanges(client, compactedBefore)) }
+  const compacted = await removed(
+    'select compact_ledger_changes(to_timestamp($1 / 1000.0))::int',
+    Math.floor(now / dayMs - limits.changesExactDays) * dayMs,
+  )
+  return { forgotten, compacted }
 }
