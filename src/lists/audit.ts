@@ -1,7 +1,6 @@
 import type { ListedAuditRow } from '../audit/audit.sql.ts'
 import { epochAct, epochRowOf } from '../audit/verify.ts'
-import { type Cell, folderCell, partnerCell } from './cell.ts'
-import type { Table } from './list.ts'
+import { type Cell, folderCell, partnerCell, type Table } from './list.ts'
 
 export const auditList: Table<ListedAuditRow> = {
   caption: 'Audit, the newest rows',

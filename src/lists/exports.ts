@@ -1,7 +1,6 @@
 import { inUnits } from '../formats/minor-units.ts'
 import type { ExportRecord } from '../jobs/jobs.sql.ts'
-import { type Cell, type Facts, folderCell } from './cell.ts'
-import type { Table } from './list.ts'
+import { type Cell, type Facts, folderCell, type Table } from './list.ts'
 
 export const exportList: Table<ExportRecord> = {
   caption: 'Full exports',

@@ -10,8 +10,7 @@ import {
   listFolders,
   type YearFacts,
 } from '../ledger/folders.sql.ts'
-import { type Cell, type Facts, folderCell, partnerCell } from './cell.ts'
-import type { PagedList, Table } from './list.ts'
+import { type Cell, type Facts, folderCell, type PagedList, partnerCell, type Table } from './list.ts'
 
 const byTenant = {
   placeOf: ({ schemaId, id }: { schemaId: string; id: string }) => `${schemaId}.${id}`,

@@ -1,12 +1,17 @@
+import { excerptOf } from '../../packages/terminal/src/printable.ts'
+import { type EventFilter, type ListedEvent, listEvents } from '../events/events.sql.ts'
 import {
+  type AttemptRecord,
   type Backlog,
   countedMax,
+  type DeliveryFilter,
+  type DeliveryRecord,
+  listDeliveries,
   listSubscriptions,
   type SubscriptionFilter,
   type SubscriptionRecord,
 } from '../webhooks/staff.sql.ts'
-import { type Cell, type Facts, partnerCell } from './cell.ts'
-import { byId, type PagedList } from './list.ts'
+import { byId, type Cell, type Facts, folderCell, type PagedList, partnerCell, type Table } from './list.ts'
 
 export const subscriptionList: PagedList<SubscriptionRecord, SubscriptionFilter> = {
   caption: 'Subscriptions, by id',
@@ -71,4 +76,56 @@ function subscriptionState({ state, failingSince, disabledAt, disabledReason }: 
   if (state === 'paused') return [{ strong: state }, ': its partner is disconnected']
   if (state === 'suspended') return [{ strong: state }, ': no token that sees it is left']
   return state === 'no address' ? 'nothing is posted' : state
+}
+
+export const deliveryList: PagedList<DeliveryRecord, DeliveryFilter> = {
+  caption: 'Deliveries, the newest first',
+  none: 'No such delivery is kept.',
+  columns: {
+    Id: ({ subscriptionId, id }) => ({ to: `/subscriptions/${subscriptionId}/deliveries/${id}`, text: id }),
+    Schema: ({ schemaId }) => schemaId,
+    Events: ({ events, firstEvent, lastEvent }) => [{ count: events }, ` (${firstEvent} to ${lastEvent})`],
+    Numbers: ({ firstSequence, lastSequence }) => firstSequence && `${firstSequence} to ${lastSequence}`,
+    State: ({ state, isReplay }) => `${state}${isReplay ? ', replayed' : ''}`,
+    Attempts: ({ attempts }) => ({ count: attempts }),
+    Answer: ({ status, error }) => (status === null ? errorOf(error) : String(status)),
+    Made: ({ createdAt }) => ({ at: createdAt }),
+    Ended: ({ finishedAt, nextAttemptAt }) =>
+      finishedAt ? { at: finishedAt } : ['next ', { at: nextAttemptAt }],
+  },
+  read: listDeliveries,
+  ...byId,
+}
+
+export const attemptList: Table<AttemptRecord> = {
+  caption: 'Attempts, the newest last',
+  none: 'There was no attempt.',
+  columns: {
+    Number: ({ number }) => String(number),
+    At: ({ at }) => ({ at }),
+    Status: ({ status }) => (status === null ? null : String(status)),
+    After: ({ latencyMs }) => ({ ms: latencyMs }),
+    Error: ({ error }) => errorOf(error),
+    'Beginning of the answer': ({ answer }) => ({ answer }),
+  },
+}
+
+function errorOf(error: string | null): Cell {
+  return { foreign: excerptOf(error ?? ''), most: 300 }
+}
+
+export const eventList: PagedList<ListedEvent, EventFilter> = {
+  caption: 'Events, the newest first',
+  none: 'No such event is kept.',
+  columns: {
+    Id: ({ id }) => id,
+    At: ({ createdAt }) => ({ at: createdAt }),
+    Schema: ({ schemaId }) => schemaId,
+    Folder: ({ folderId }) => folderCell(folderId),
+    Kind: ({ name }) => ({ foreign: name }),
+    Operation: ({ operation }) => operation,
+    Data: ({ data }) => ({ foreign: data, most: 500 }),
+  },
+  read: listEvents,
+  ...byId,
 }

@@ -12,8 +12,8 @@ import {
   yearColumns,
 } from '../../lists/folders.ts'
 import type { Table } from '../../lists/list.ts'
+import { tokenList } from '../../lists/partners.ts'
 import { subscriptionList } from '../../lists/subscriptions.ts'
-import { tokenList } from '../../lists/tokens.ts'
 import { listSubscriptions } from '../../webhooks/staff.sql.ts'
 import { actCommand, listCommand, ownerCommand } from '../staff-command.ts'
 import { idKind } from '../terminal/kinds.ts'

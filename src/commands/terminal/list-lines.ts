@@ -1,8 +1,7 @@
 /** Lists and facts of `src/lists/` as lines. */
 
 import { table } from '../../../packages/terminal/src/table.ts'
-import { type Facts, textOf } from '../../lists/cell.ts'
-import type { Table } from '../../lists/list.ts'
+import { type Facts, type Table, textOf } from '../../lists/list.ts'
 
 export function listLines<Row>({ columns }: Pick<Table<Row>, 'columns'>, rows: readonly Row[]): string[] {
   const cellsOf = Object.values(columns)

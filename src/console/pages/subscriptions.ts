@@ -17,9 +17,13 @@ import { limits } from '../../config.ts'
 import { readId } from '../../db/literal.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { eventKinds } from '../../events/kinds.ts'
-import { attemptList, deliveryList } from '../../lists/deliveries.ts'
-import { eventList } from '../../lists/events.ts'
-import { subscriptionFacts, subscriptionList } from '../../lists/subscriptions.ts'
+import {
+  attemptList,
+  deliveryList,
+  eventList,
+  subscriptionFacts,
+  subscriptionList,
+} from '../../lists/subscriptions.ts'
 import { deliveryStates } from '../../webhooks/dispatch/delivery.ts'
 import { type Pinged, preparePing, sendPing } from '../../webhooks/owner/ping.ts'
 import {

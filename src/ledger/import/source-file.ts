@@ -58,13 +58,9 @@ export async function* readSource(
 }
 
 async function compressionOf(file: string) {
-  const handle = await open(file)
-  try {
-    const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
-    return compressions.find(({ begins }) => buffer.subarray(0, begins.length).equals(begins))
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(file)
+  const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0)
+  return compressions.find(({ begins }) => buffer.subarray(0, begins.length).equals(begins))
 }
 
 function isOfZlib(error: unknown): error is Error {

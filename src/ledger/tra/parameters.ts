@@ -122,27 +122,16 @@ export function folderOf(parameters: ReadParameters): { firmName: string; folder
  * @param columns the width of the field with the whole street, which may have been cut
  * @returns undefined if the whole street does not contain the name
  */
-export function streetParts(
-  whole: string,
-  name: string,
-  columns: number,
-): { number: string | null; locatingIndex: string | null; streetType: string | null } | undefined {
-  const none = { number: null, locatingIndex: null, streetType: null }
-  if (whole === name) return none
+export function streetParts(whole: string, name: string, columns: number) {
+  if (whole === name) return { number: null, locatingIndex: null, streetType: null }
   const words = whole.split(' ')
-  for (let count = 1; count <= words.length; count++) {
-    const before = words.slice(0, count)
-    if (`${before.join(' ')} ${name}`.slice(0, columns).trimEnd() !== whole) continue
-    const hasNumber = /^\d/.test(before[0]!)
-    const hasIndex = hasNumber && /^(?:bis|ter|quater|[a-z])$/i.test(before[1] ?? '')
-    const type = before.slice(hasIndex ? 2 : hasNumber ? 1 : 0).join(' ')
-    return {
-      number: hasNumber ? before[0]! : null,
-      locatingIndex: hasIndex ? before[1]! : null,
-      streetType: type || null,
-    }
-  }
-  return undefined
+  const before = words
+    .map((_, i) => words.slice(0, i + 1).join(' '))
+    .find((first) => `${first} ${name}`.slice(0, columns).trimEnd() === whole)
+  if (before === undefined) return undefined
+  const [, number = null, locatingIndex = null, streetType] =
+    /^(?:(\d[^ ]*)(?: (bis|ter|quater|[a-z])(?![^ ]))?(?: |$))?(.*)$/is.exec(before)!
+  return { number, locatingIndex, streetType: streetType || null }
 }
 
 /** @param timeZone the time zone of the days on which they were closed */

@@ -7,8 +7,7 @@
  */
 import { html } from 'hono/html'
 import { limits } from '../../../config.ts'
-import { type Cell, isNumber, textOf } from '../../../lists/cell.ts'
-import type { Table } from '../../../lists/list.ts'
+import { type Cell, isNumber, type Table, textOf } from '../../../lists/list.ts'
 import { bytes, duration, integer, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
 

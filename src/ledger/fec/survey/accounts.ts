@@ -67,11 +67,6 @@ export function nameAccount(account: FecAccount, line: FecLine): void {
     account.auxiliaryName = copyOf(line.thirdPartyName)
 }
 
-/** Whether the account has both names, so that `nameAccount` has nothing left to take. */
-export function isNamed({ filedName, auxiliaryName }: FecAccount): boolean {
-  return filedName !== '' && auxiliaryName !== ''
-}
-
 /** The name of the third party, else the name of the account, else the number of the account. */
 export function nameOf({ auxiliaryName, filedName, filedNumber }: FecAccount): string {
   return auxiliaryName || filedName || filedNumber

@@ -9,15 +9,7 @@ import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { JournalType } from '../../../formats/items/journal.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
 import type { Period } from '../../../formats/rows.ts'
-import {
-  accountKey,
-  copyOf,
-  type FecAccount,
-  fecAccount,
-  isNamed,
-  nameAccount,
-  rootOfAuxiliary,
-} from './accounts.ts'
+import { accountKey, copyOf, type FecAccount, fecAccount, nameAccount, rootOfAuxiliary } from './accounts.ts'
 import { type DatedLine, EntryGroups, OpenBalances } from './entries.ts'
 import { LineDays } from './fiscal-year.ts'
 import { isOpening, type JournalUse, journalTypeByName, noUse, paymentCode } from './journals.ts'
@@ -72,7 +64,7 @@ export class FecSurvey {
     }
     const account = this.accounts.get(key)
     if (account === undefined) this.accounts.set(key, fecAccount(key, line))
-    else if (!isNamed(account)) nameAccount(account, line)
+    else nameAccount(account, line)
     const root = rootOfAuxiliary(line)
     if (root !== undefined) this.auxiliaryLines.set(root, (this.auxiliaryLines.get(root) ?? 0) + 1)
     this.#addToJournal(line, key)
