@@ -40,13 +40,10 @@ export async function readErasures(
   which: keyof typeof erasures,
   values: string[] = [],
 ): Promise<Erasure[]> {
-  return queryRows<Erasure>(
-    client,
-    `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
+  const text = `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
        backups_until::text as "backupsUntil", of_schema as "schemaId", code, export_ids as "exportIds"
-     from grandlivre.erasures where ${erasures[which]}`,
-    values,
-  )
+     from grandlivre.erasures where ${erasures[which]}`
+  return queryRows<Erasure>(client, text, values)
 }
 
 /** The erasure of a subject; undefined if it was never begun. */
@@ -65,12 +62,10 @@ export async function beginErasure(
   of: { schemaId?: string; firmId?: string; code?: string; exportIds?: string[] },
 ): Promise<void> {
   // Each id is drawn once, but a restore may bring back what was erased.
-  await client.query(
-    `insert into grandlivre.erasures as e (kind, id, of_schema, of_firm, code, export_ids) values ($1, $2, $3, $4, $5, $6)
+  const text = `insert into grandlivre.erasures as e (kind, id, of_schema, of_firm, code, export_ids) values ($1, $2, $3, $4, $5, $6)
      on conflict (kind, id) do update set begun_at = now(), ended_at = null, gone = '{}',
-       export_ids = array(select distinct unnest(e.export_ids || excluded.export_ids))`,
-    [kind, id, of.schemaId, of.firmId, of.code, of.exportIds ?? []],
-  )
+       export_ids = array(select distinct unnest(e.export_ids || excluded.export_ids))`
+  await client.query(text, [kind, id, of.schemaId, of.firmId, of.code, of.exportIds ?? []])
 }
 
 /** Counts the rows or files that were erased, in the transaction that erases them. */
@@ -81,11 +76,9 @@ export async function addGone(
   count: number,
 ): Promise<void> {
   if (count === 0) return
-  await client.query(
-    `update grandlivre.erasures set gone = (gone::jsonb || jsonb_build_object($3::text,
-       coalesce((gone ->> $3)::bigint, 0) + $4))::json where kind = $1 and id = $2`,
-    [kind, id, what, count],
-  )
+  const text = `update grandlivre.erasures set gone = (gone::jsonb || jsonb_build_object($3::text,
+       coalesce((gone ->> $3)::bigint, 0) + $4))::json where kind = $1 and id = $2`
+  await client.query(text, [kind, id, what, count])
 }
 
 /** @returns when the erasure first ended: ISO 8601, UTC */
@@ -94,22 +87,20 @@ export async function endErasure(
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
   backupsUntil?: string,
 ): Promise<{ endedAt: string; backupsUntil: string | null }> {
-  return (await queryRow<{ endedAt: string; backupsUntil: string | null }>(
-    client,
-    `update grandlivre.erasures set ended_at = coalesce(ended_at, now()), backups_until = coalesce($3, backups_until)
-     where kind = $1 and id = $2 returning ${utc('ended_at')} as "endedAt", backups_until::text as "backupsUntil"`,
-    [kind, id, backupsUntil],
-  ))!
+  const text = `update grandlivre.erasures set ended_at = coalesce(ended_at, now()), backups_until = coalesce($3, backups_until)
+     where kind = $1 and id = $2 returning ${utc('ended_at')} as "endedAt", backups_until::text as "backupsUntil"`
+  return (await queryRow<{ endedAt: string; backupsUntil: string | null }>(client, text, [
+    kind,
+    id,
+    backupsUntil,
+  ]))!
 }
 
 /** Locks a folder, whether it was erased or not. */
 export async function lockForErasure(client: ClientBase, folderId: string) {
-  return queryRow<FolderKey & { firmId: string; isErased: boolean }>(
-    client,
-    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", erased_at is not null as "isErased"
-     from grandlivre.folders where id = $1 for update`,
-    [folderId],
-  )
+  const text = `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", erased_at is not null as "isErased"
+     from grandlivre.folders where id = $1 for update`
+  return queryRow<FolderKey & { firmId: string; isErased: boolean }>(client, text, [folderId])
 }
 
 /**
@@ -142,22 +133,17 @@ export async function markErased(client: ClientBase, { schemaId, folderId }: Fol
  * @returns their ids
  */
 export async function noteExports(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
-  return queryValue<string[]>(
-    client,
-    `update grandlivre.erasures set export_ids = array(
+  const text = `update grandlivre.erasures set export_ids = array(
        select unnest(export_ids) union select id from grandlivre.exports where schema_id = $1 and folder_id = $2)
-     where kind = 'folder' and id = $2 returning export_ids as ids`,
-    [schemaId, folderId],
-  )
+     where kind = 'folder' and id = $2 returning export_ids as ids`
+  return queryValue<string[]>(client, text, [schemaId, folderId])
 }
 
 /** @returns the number of files that exports of the folder named */
 export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
-  return queryCount(
-    client,
-    'update grandlivre.exports set file_key = null where schema_id = $1 and folder_id = $2 and file_key is not null',
-    [schemaId, folderId],
-  )
+  const text =
+    'update grandlivre.exports set file_key = null where schema_id = $1 and folder_id = $2 and file_key is not null'
+  return queryCount(client, text, [schemaId, folderId])
 }
 
 /** Ids of the subscriptions of a tenant, firm or third party, or of those that can hear only of one folder. */
@@ -218,13 +204,11 @@ export function kindsOfEvents(client: ClientBase, { schemaId, folderId }: Folder
  * attempt is recorded before or after, never in between.
  */
 export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: string): Promise<void> {
-  await client.query(
-    `select from grandlivre.subscriptions s
+  const text = `select from grandlivre.subscriptions s
      where (s.schema_id is null or s.schema_id = $1)
        and exists (select from grandlivre.deliveries d where d.subscription_id = s.id and d.state = 'pending')
-     order by s.id for no key update`,
-    [schemaId],
-  )
+     order by s.id for no key update`
+  await client.query(text, [schemaId])
 }
 
 /** Removes references between rows of the same table, so that rows can be deleted in batches. */
@@ -252,12 +236,9 @@ export function deleteRows(
   const condition = Object.keys(values).map((column, i) => `${column} = $${i + 1}`)
   // In the order of an index, so that a batch does not pass over the rows that earlier batches deleted.
   const order = table === 'deliveries' || table === 'events' ? 'order by id' : ''
-  return queryCount(
-    client,
-    `delete from grandlivre.${table} where ctid = any (array(
-       select ctid from grandlivre.${table} where ${condition.join(' and ')} ${order} limit ${most}))`,
-    Object.values(values),
-  )
+  const text = `delete from grandlivre.${table} where ctid = any (array(
+       select ctid from grandlivre.${table} where ${condition.join(' and ')} ${order} limit ${most}))`
+  return queryCount(client, text, Object.values(values))
 }
 
 export async function deleteTokens(
@@ -265,11 +246,9 @@ export async function deleteTokens(
   column: 'folder_id' | 'firm_id' | 'third_party_id',
   id: string,
 ): Promise<number> {
-  await client.query(
-    `delete from grandlivre.rate_windows w using grandlivre.tokens t
-     where (w.schema_id, w.token_id) = (t.schema_id, t.id) and t.${column} = $1`,
-    [id],
-  )
+  const text = `delete from grandlivre.rate_windows w using grandlivre.tokens t
+     where (w.schema_id, w.token_id) = (t.schema_id, t.id) and t.${column} = $1`
+  await client.query(text, [id])
   return queryCount(client, `delete from grandlivre.tokens where ${column} = $1`, [id])
 }
 
@@ -320,28 +299,21 @@ export async function tracesOf(
 
 /** Files of exports that have ended, as the rows of the exports name them. */
 export async function filesOfFolder(client: ClientBase, folderId: string) {
-  return queryRows<{ schemaId: string; exportId: string; fileKey: string }>(
-    client,
-    `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
-     from grandlivre.exports where folder_id = $1 and file_key is not null`,
-    [folderId],
-  )
+  const text = `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
+     from grandlivre.exports where folder_id = $1 and file_key is not null`
+  return queryRows<{ schemaId: string; exportId: string; fileKey: string }>(client, text, [folderId])
 }
 
 export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Promise<void> {
-  await client.query(
-    'update grandlivre.tokens set revoked_at = now() where firm_id = $1 and folder_id is null and revoked_at is null',
-    [firmId],
-  )
+  const text =
+    'update grandlivre.tokens set revoked_at = now() where firm_id = $1 and folder_id is null and revoked_at is null'
+  await client.query(text, [firmId])
 }
 
 /** Locks a firm, even while it is being erased. */
 export async function lockFirm(client: ClientBase, firmId: string) {
-  return queryRow<{ schemaId: string }>(
-    client,
-    'select schema_id as "schemaId" from grandlivre.firms where id = $1 for update',
-    [firmId],
-  )
+  const text = 'select schema_id as "schemaId" from grandlivre.firms where id = $1 for update'
+  return queryRow<{ schemaId: string }>(client, text, [firmId])
 }
 
 export function foldersOfFirm(client: ClientBase, firmId: string): Promise<string[]> {
@@ -350,11 +322,9 @@ export function foldersOfFirm(client: ClientBase, firmId: string): Promise<strin
 
 /** Whether a tenant has no other firm. */
 export async function isLastFirm(client: ClientBase, schemaId: string, firmId: string): Promise<boolean> {
-  return queryValue<boolean>(
-    client,
-    'select not exists (select from grandlivre.firms where schema_id = $1 and id <> $2) as "isLast"',
-    [schemaId, firmId],
-  )
+  const text =
+    'select not exists (select from grandlivre.firms where schema_id = $1 and id <> $2) as "isLast"'
+  return queryValue<boolean>(client, text, [schemaId, firmId])
 }
 
 /** Deletes a firm. Events of the firm itself lose their content. @param isLast whether the tenant is deleted with it */

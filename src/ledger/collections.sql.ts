@@ -5,6 +5,7 @@
 
 import type pg from 'pg'
 import { readByCursor } from '../db/cursor.ts'
+import { queryRow } from '../db/statement.ts'
 import type { FirmView, FolderView } from '../formats/items/accounting-folder.ts'
 import { type AccountView, accountTable } from '../formats/items/accounts/account.ts'
 import { addressFields } from '../formats/items/accounts/address.ts'
@@ -67,22 +68,16 @@ export const folderView = `f.name, f.reference, ${fieldsJson('f.address')} as ad
   f.capital::text as capital`
 
 export async function readFolderView(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<FolderView>(
-    `select ${folderView} from folders f where f.schema_id = $1 and f.id = $2`,
-    [schemaId, folderId],
-  )
-  return rows[0]
+  const text = `select ${folderView} from folders f where f.schema_id = $1 and f.id = $2`
+  return queryRow<FolderView>(client, text, [schemaId, folderId])
 }
 
 /** Reads the firm of the folder. */
 export async function readFirm(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<FirmView>(
-    `select firm.id, firm.name, firm.siret
+  const text = `select firm.id, firm.name, firm.siret
      from folders f join firms firm on (firm.schema_id, firm.id) = (f.schema_id, f.firm_id)
-     where f.schema_id = $1 and f.id = $2`,
-    [schemaId, folderId],
-  )
-  return rows[0]
+     where f.schema_id = $1 and f.id = $2`
+  return queryRow<FirmView>(client, text, [schemaId, folderId])
 }
 
 /**

@@ -63,12 +63,9 @@ export async function readDictionary(client: pg.ClientBase, { schemaId, folderId
 
 /** Reads the third-party accounts that a FEC filed for accounts of the folder. */
 export async function readAuxiliaries(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
-  return queryRows<AuxiliaryRow>(
-    client,
-    `select id::text, auxiliary_number as number, auxiliary_name as name from accounts
-     where ${ofFolder} and auxiliary_number is not null`,
-    [schemaId, folderId],
-  )
+  const text = `select id::text, auxiliary_number as number, auxiliary_name as name from accounts
+     where ${ofFolder} and auxiliary_number is not null`
+  return queryRows<AuxiliaryRow>(client, text, [schemaId, folderId])
 }
 
 /** Reads the dictionary of one entry: only the rows that it refers to. */

@@ -56,9 +56,7 @@ export async function listFolders(
   client: Connection,
   { search = '', firm, after = '0.0', most }: FolderSearch,
 ): Promise<ListedFolder[]> {
-  return queryRows<ListedFolder>(
-    client,
-    `with page as materialized (
+  const text = `with page as materialized (
        select f.schema_id, f.id, f.firm_id, f.name, f.reference
        from grandlivre.folders f
        where (f.schema_id, f.id) > ($1::bigint, $2::bigint) and f.erased_at is null and ($5::bigint is null or f.firm_id = $5)
@@ -81,9 +79,8 @@ export async function listFolders(
        where revoked_at is null and expires_at > now() and schema_id = f.schema_id
          and (folder_id = f.id or firm_id = f.firm_id and folder_id is null)) as t
      cross join lateral (select count(*)::int as subscriptions from grandlivre.subscriptions s where ${seesFolder}) as s
-     order by f.schema_id, f.id`,
-    [...after.split('.'), search, most, firm],
-  )
+     order by f.schema_id, f.id`
+  return queryRows<ListedFolder>(client, text, [...after.split('.'), search, most, firm])
 }
 
 export interface ListedFirm {
@@ -106,9 +103,7 @@ export async function listFirms(
   client: Connection,
   { id, after = '0.0', most }: { id?: string; after?: string | undefined; most?: number | undefined },
 ): Promise<ListedFirm[]> {
-  return queryRows<ListedFirm>(
-    client,
-    `select p.schema_id as "schemaId", p.tenant as "schemaName", p.id, p.name, p.siret, f.folders,
+  const text = `select p.schema_id as "schemaId", p.tenant as "schemaName", p.id, p.name, p.siret, f.folders,
        t.firm as "firmTokens", t.folder as "folderTokens", s.subscriptions, ${utc('f.at')} as "changedAt"
      from (
        select m.*, o.name as tenant from grandlivre.firms m join grandlivre.schemas o on o.schema_id = m.schema_id
@@ -125,9 +120,8 @@ export async function listFirms(
      cross join lateral (
        select count(*)::int as subscriptions from grandlivre.subscriptions
        where schema_id = p.schema_id and firm_id = p.id) as s
-     order by p.schema_id, p.id`,
-    [...after.split('.'), most, id],
-  )
+     order by p.schema_id, p.id`
+  return queryRows<ListedFirm>(client, text, [...after.split('.'), most, id])
 }
 
 export interface LastPull {
@@ -146,9 +140,7 @@ const pullsLookedThrough = 1_000
 
 /** For each third party, the last pull of the folder that was sent completely; newest first. */
 export async function lastPulls(client: Connection, folderId: string): Promise<LastPull[]> {
-  return queryRows<LastPull>(
-    client,
-    `select p.code as "partnerCode", r.third_party_id as "thirdPartyId", r.token_id as "tokenId",
+  const text = `select p.code as "partnerCode", r.third_party_id as "thirdPartyId", r.token_id as "tokenId",
        ${utc('r.at')} as at, r.act, r.rows, r.bytes
      from (
        select distinct on (third_party_id) * from (
@@ -156,9 +148,8 @@ export async function lastPulls(client: Connection, folderId: string): Promise<L
        where outcome = 'sent' and third_party_id is not null and rows is not null
        order by third_party_id, number desc) as r
      left join grandlivre.third_parties p on p.id = r.third_party_id
-     order by r.number desc`,
-    [folderId],
-  )
+     order by r.number desc`
+  return queryRows<LastPull>(client, text, [folderId])
 }
 
 export interface FolderFacts {
@@ -185,9 +176,7 @@ export const draftsMax = 1_000
 
 /** Undefined if no tenant has this folder. @param id decimal digits within bigint */
 export async function readFolderFacts(client: Connection, id: string): Promise<FolderFacts | undefined> {
-  return queryRow<FolderFacts>(
-    client,
-    `select f.schema_id as "schemaId", s.name as "schemaName", f.id, f.firm_id as "firmId", m.name as "firmName", f.name,
+  const text = `select f.schema_id as "schemaId", s.name as "schemaName", f.id, f.firm_id as "firmId", m.name as "firmName", f.name,
        f.reference, f.siret, f.currency, ${utc('f.created_at')} as "createdAt",
        f.ledger_version as "ledgerVersion", c.version as "loggedVersion", ${utc('c.logged_at')} as "loggedAt",
        d.count as drafts
@@ -203,9 +192,8 @@ export async function readFolderFacts(client: Connection, id: string): Promise<F
        'schema_id = f.schema_id and folder_id = f.id and validated_at is null',
        draftsMax + 1,
      )} as d
-     where f.id = $1 and f.erased_at is null`,
-    [id],
-  )
+     where f.id = $1 and f.erased_at is null`
+  return queryRow<FolderFacts>(client, text, [id])
 }
 
 export interface YearFacts {
@@ -239,9 +227,7 @@ export async function readYears(
   client: Connection,
   { schemaId, id }: Pick<FolderFacts, 'schemaId' | 'id'>,
 ): Promise<YearFacts[]> {
-  return queryRows<YearFacts>(
-    client,
-    `select x.id, x.start_date::text as "startDate", x.end_date::text as "endDate", ${utc('x.closed_at')} as "closedAt",
+  const text = `select x.id, x.start_date::text as "startDate", x.end_date::text as "endDate", ${utc('x.closed_at')} as "closedAt",
        e.count as entries, m.count as movements, case when e.count > ${countedMax} then n.count end as sampled,
        b.rows as streamed, b.version as "streamedVersion"
      from (
@@ -260,7 +246,6 @@ export async function readYears(
        select k.version, (select sum(each)::text from unnest(k.rows) as each) as rows
        from grandlivre.movement_blocks k
        where k.schema_id = x.schema_id and k.folder_id = x.folder_id and k.exercice_id = x.id) as b on true
-     order by x.end_date desc, x.id desc`,
-    [schemaId, id],
-  )
+     order by x.end_date desc, x.id desc`
+  return queryRows<YearFacts>(client, text, [schemaId, id])
 }

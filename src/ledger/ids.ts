@@ -29,15 +29,11 @@ export class IdSource {
   async reserve(count: number): Promise<void> {
     if (this.has(count)) return
     const missing = count - this.#left - this.#blocks.length * idsPerBlock
-    const { rows } = await this.#client.query<{ first: string }>(
-      `select first from grandlivre.draw_several('grandlivre.ids', $1) as first`,
-      [Math.ceil(missing / idsPerBlock)],
-    )
-    for (const row of rows) {
-      const first = Number(row.first)
-      assert(Number.isSafeInteger(first + idsPerBlock), 'ids stay below 2^53')
-      this.#blocks.push(first)
-    }
+    const text = `select first from grandlivre.draw_several('grandlivre.ids', $1) as first`
+    const { rows } = await this.#client.query<{ first: string }>(text, [Math.ceil(missing / idsPerBlock)])
+    const blocks = rows.map(({ first }) => Number(first))
+    assert(Number.isSafeInteger((blocks.at(-1) ?? 0) + idsPerBlock), 'ids stay below 2^53')
+    this.#blocks.push(...blocks)
   }
 
   /** The next id as decimal digits. Asserts that enough ids are reserved. */

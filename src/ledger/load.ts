@@ -8,6 +8,7 @@
 
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
+import { queryValue } from '../db/statement.ts'
 import { type Address, addressFields } from '../formats/items/accounts/address.ts'
 import { type Column, columnName, type Encoding, type Given, type TableOf } from '../formats/items/table.ts'
 
@@ -145,11 +146,8 @@ const entriesAnalyzedMin = 1_000
  * import and seed would wait for the longest one.
  */
 export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
-  const { rows } = await client.query<{ known: boolean }>(
-    `select reltuples >= $1 as known from pg_class where oid = 'grandlivre.entries'::regclass`,
-    [entriesAnalyzedMin],
-  )
-  if (rows[0]!.known) return
+  const isKnown = `select reltuples >= $1 from pg_class where oid = 'grandlivre.entries'::regclass`
+  if (await queryValue<boolean>(client, isKnown, [entriesAnalyzedMin])) return
   await client.query(`analyze grandlivre.accounts, grandlivre.payments, grandlivre.journals, grandlivre.exercices,
     grandlivre.entries, grandlivre.movements`)
 }

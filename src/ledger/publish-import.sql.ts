@@ -22,10 +22,8 @@ export async function rememberLetterings(
   { schemaId, folderId }: FolderKey,
   exerciceId: string | null,
 ) {
-  await client.query(
-    `create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
-     on commit drop`,
-  )
+  await client.query(`create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
+     on commit drop`)
   await client.query(`insert into pg_temp.removed_letterings ${letterings}`, [schemaId, folderId, exerciceId])
 }
 
@@ -65,15 +63,13 @@ async function insertEvents(
   rows: string,
 ): Promise<void> {
   // Reads the scope and the firm once, rather than in the trigger of each event.
-  await client.query(
-    `with origin as materialized (
+  const text = `with origin as materialized (
        select scope, (scope ->> 'firmId')::bigint as firm_id from grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)
      insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
      select $1::bigint, $2::bigint, origin.firm_id, '${name}', '${operation}', origin.scope, ${eventData[name]}
      from (${rows}) as r cross join origin
-     order by r.id`,
-    [schemaId, folderId, exerciceId],
-  )
+     order by r.id`
+  await client.query(text, [schemaId, folderId, exerciceId])
 }
 
 /** The changes that an import or a seed made in a folder. Lists have ids of exercices. */

@@ -4,6 +4,7 @@
  */
 
 import type { ClientBase } from 'pg'
+import { queryRow, queryRows } from '../db/statement.ts'
 import { type FolderContent, folderTable } from '../formats/items/accounting-folder.ts'
 import { noAddress } from '../formats/items/accounts/address.ts'
 import type { FolderKey, Period } from '../formats/rows.ts'
@@ -20,10 +21,8 @@ export async function createFirm(
   firm: { schemaId: string; id: string; name: string; siret?: string | null },
 ): Promise<void> {
   const values = [firm.schemaId, firm.id, firm.name, firm.siret ?? null]
-  await client.query(
-    'insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)',
-    values,
-  )
+  const text = 'insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)'
+  await client.query(text, values)
 }
 
 export async function createFolder(
@@ -41,12 +40,9 @@ export async function createFolder(
  * unique.
  */
 export async function findFoldersByReference(client: ClientBase, reference: string) {
-  const { rows } = await client.query<{ schemaId: string; id: string; firmId: string; name: string }>(
-    `select schema_id as "schemaId", id, firm_id as "firmId", name
-     from grandlivre.folders where reference = $1 and erased_at is null order by id`,
-    [reference],
-  )
-  return rows
+  const text = `select schema_id as "schemaId", id, firm_id as "firmId", name
+     from grandlivre.folders where reference = $1 and erased_at is null order by id`
+  return queryRows<{ schemaId: string; id: string; firmId: string; name: string }>(client, text, [reference])
 }
 
 export interface FolderTarget extends FolderKey {
@@ -59,12 +55,9 @@ export interface FolderTarget extends FolderKey {
 
 /** Locks the folder until the transaction ends, so that imports into one folder wait for each other. */
 export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
-  const { rows } = await client.query<FolderTarget>(
-    `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
-     from grandlivre.folders where id = $1 and erased_at is null for no key update`,
-    [id],
-  )
-  return rows[0]
+  const text = `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
+     from grandlivre.folders where id = $1 and erased_at is null for no key update`
+  return queryRow<FolderTarget>(client, text, [id])
 }
 
 /**
@@ -91,11 +84,9 @@ export async function moveFolder(
 
 /** The exercices of a folder, earliest first. */
 export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date',
-    [key.schemaId, key.folderId],
-  )
-  return rows.map((row) => row.id)
+  const text =
+    'select id from grandlivre.exercices where schema_id = $1 and folder_id = $2 order by start_date'
+  return (await queryRows<{ id: string }>(client, text, [key.schemaId, key.folderId])).map((row) => row.id)
 }
 
 /**
@@ -129,7 +120,13 @@ export async function countLedger(client: ClientBase, { schemaId, folderId }: Fo
   const hasRows = tablesOfLedger.map(
     (table) => `exists (select from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
   )
-  const { rows } = await client.query<{
+  const text = `select not (${hasRows.join(' or ')}) as "isEmpty",
+            (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
+            (select count(*) from grandlivre.entries where schema_id = $1 and folder_id = $2)::integer as entries,
+            (select json_build_object('start', start_date, 'end', end_date) from grandlivre.exercices
+             where schema_id = $1 and folder_id = $2 and closed_at is not null
+             order by start_date limit 1) as closed`
+  return (await queryRow<{
     /**
      * Whether the ledger has no row of any kind. If not, it may still have no entries: a new folder may have only
      * journals and modes of payment.
@@ -138,14 +135,5 @@ export async function countLedger(client: ClientBase, { schemaId, folderId }: Fo
     accounts: number
     entries: number
     closed: Period | null
-  }>(
-    `select not (${hasRows.join(' or ')}) as "isEmpty",
-            (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
-            (select count(*) from grandlivre.entries where schema_id = $1 and folder_id = $2)::integer as entries,
-            (select json_build_object('start', start_date, 'end', end_date) from grandlivre.exercices
-             where schema_id = $1 and folder_id = $2 and closed_at is not null
-             order by start_date limit 1) as closed`,
-    [schemaId, folderId],
-  )
-  return rows[0]!
+  }>(client, text, [schemaId, folderId]))!
 }

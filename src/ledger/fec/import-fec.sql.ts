@@ -1,5 +1,6 @@
 /** Single statements of an import. Rows by the thousand go through load.ts. */
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryResultRow } from 'pg'
+import { queryRows } from '../../db/statement.ts'
 import { columnName } from '../../formats/items/table.ts'
 import type { FolderKey, Period } from '../../formats/rows.ts'
 import type { KnownAccount } from './survey/accounts.ts'
@@ -11,31 +12,30 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 
 /** Finds the exercices of a folder that overlap this period, and tells whether they have entries. */
 export async function findExercicesWithin(client: ClientBase, key: FolderKey, start: string, end: string) {
-  const { rows } = await client.query<Period & { id: string; hasEntries: boolean; closed: boolean }>(
-    `select x.id, x.start_date::text as start, x.end_date::text as end, x.closed_at is not null as closed,
+  const text = `select x.id, x.start_date::text as start, x.end_date::text as end, x.closed_at is not null as closed,
             exists (select from grandlivre.entries e where (e.schema_id, e.folder_id, e.exercice_id)
               = (x.schema_id, x.folder_id, x.id)) as "hasEntries"
      from grandlivre.exercices x
      where x.schema_id = $1 and x.folder_id = $2 and x.start_date <= $4 and x.end_date >= $3
-     order by x.start_date`,
-    [key.schemaId, key.folderId, start, end],
-  )
-  return rows
+     order by x.start_date`
+  return queryRows<Period & { id: string; hasEntries: boolean; closed: boolean }>(client, text, [
+    key.schemaId,
+    key.folderId,
+    start,
+    end,
+  ])
 }
 
 /** Reads columns of a folder's rows, oldest first. */
-async function rowsOf<Row>(
+function rowsOf<Row extends QueryResultRow>(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
   table: 'accounts' | 'journals' | 'payments',
   members: (keyof Row & string)[],
 ): Promise<Row[]> {
   const columns = members.map((member) => `${columnName(member)} as "${member}"`)
-  const { rows } = await client.query(
-    `select ${columns.join(', ')} from grandlivre.${table} where schema_id = $1 and folder_id = $2 order by id`,
-    [schemaId, folderId],
-  )
-  return rows
+  const text = `select ${columns.join(', ')} from grandlivre.${table} where schema_id = $1 and folder_id = $2 order by id`
+  return queryRows<Row>(client, text, [schemaId, folderId])
 }
 
 export function knownAccounts(client: ClientBase, key: FolderKey): Promise<KnownAccount[]> {
@@ -69,12 +69,10 @@ export async function fileRows(
   const rows = filed.map((row) =>
     Object.fromEntries(Object.values(row).map((value, i) => [columns[i], value])),
   )
-  await client.query(
-    `update grandlivre.${table} t set ${columns.map((column) => `${column} = f.${column}`).join(', ')}
+  const text = `update grandlivre.${table} t set ${columns.map((column) => `${column} = f.${column}`).join(', ')}
      from json_populate_recordset(null::grandlivre.${table}, $3) f
-     where t.schema_id = $1 and t.folder_id = $2 and t.id = f.id`,
-    [schemaId, folderId, JSON.stringify(rows)],
-  )
+     where t.schema_id = $1 and t.folder_id = $2 and t.id = f.id`
+  await client.query(text, [schemaId, folderId, JSON.stringify(rows)])
 }
 
 /** Stores how an imported exercice was filed. Writes nothing if that is stored already. */
@@ -84,24 +82,19 @@ export async function fileExercice(
   exerciceId: string,
   filed: { columns: readonly string[]; isScattered: boolean },
 ): Promise<void> {
-  await client.query(
-    `update grandlivre.exercices set filed_columns = $4, scattered = $5
+  const text = `update grandlivre.exercices set filed_columns = $4, scattered = $5
      where schema_id = $1 and folder_id = $2 and id = $3
-       and (filed_columns, scattered) is distinct from ($4::text[], $5::boolean)`,
-    [schemaId, folderId, exerciceId, filed.columns, filed.isScattered],
-  )
+       and (filed_columns, scattered) is distinct from ($4::text[], $5::boolean)`
+  await client.query(text, [schemaId, folderId, exerciceId, filed.columns, filed.isScattered])
 }
 
 /** The exercices of a folder with a FEC that an earlier version imported, oldest first. */
 export async function findEarlierImports(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<Period>(
-    `select x.start_date::text as start, x.end_date::text as end from grandlivre.exercices x
+  const text = `select x.start_date::text as start, x.end_date::text as end from grandlivre.exercices x
      where x.schema_id = $1 and x.folder_id = $2 and x.filed_columns is null and exists (
        select from grandlivre.entries e
        where (e.schema_id, e.folder_id, e.exercice_id) = (x.schema_id, x.folder_id, x.id)
          and e.source = 'FEC' and e.number is null and e.validated_at is not null)
-     order by x.start_date`,
-    [schemaId, folderId],
-  )
-  return rows
+     order by x.start_date`
+  return queryRows<Period>(client, text, [schemaId, folderId])
 }

@@ -9,6 +9,7 @@
  */
 import { setTimeout } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
+import { queryCount, queryRow, queryRows, queryValue } from '../../db/statement.ts'
 import { paymentModes, shownPaymentCode } from '../../formats/items/payment.ts'
 import { columnName } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -40,14 +41,12 @@ export async function lockKeptIds(client: ClientBase): Promise<void> {
  * @throws {Error} if the id lies too far beyond the ids given out so far
  */
 export async function passIds(client: ClientBase, last: string, path: () => Promise<string>): Promise<void> {
-  const { rows } = await client.query<{ next: string }>(
-    `select case when is_called then last_value + $1 else last_value end as next from grandlivre.ids`,
-    [idsPerBlock],
-  )
-  const blocks = Math.ceil((Number(last) + 1 - Number(rows[0]!.next)) / idsPerBlock)
+  const text = `select case when is_called then last_value + $1 else last_value end from grandlivre.ids`
+  const next = await queryValue<string>(client, text, [idsPerBlock])
+  const blocks = Math.ceil((Number(last) + 1 - Number(next)) / idsPerBlock)
   if (blocks > blocksMax)
     throw new Error(
-      `${await path()} "${last}": this database gives out ids from ${rows[0]!.next} on, too far below it. ` +
+      `${await path()} "${last}": this database gives out ids from ${next} on, too far below it. ` +
         `Import with --renumber for new ids`,
     )
   await client.query(`select count(*) from grandlivre.draw_several('grandlivre.ids', $1)`, [
@@ -59,14 +58,13 @@ export async function passIds(client: ClientBase, last: string, path: () => Prom
 /** Waits for transactions that have drawn ids. @throws {Error} if one of them does not end in time */
 async function waitForDrawers(client: ClientBase): Promise<void> {
   const drawers = async (among: string[] | null) => {
-    const { rows } = await client.query<{ transaction: string }>(
-      `select distinct virtualtransaction as transaction from pg_locks
+    const text = `select distinct virtualtransaction as transaction from pg_locks
        where locktype = 'relation' and relation = 'grandlivre.ids'::regclass and mode = 'RowExclusiveLock'
          and database = (select oid from pg_database where datname = current_database())
-         and pid <> pg_backend_pid() and ($1::text[] is null or virtualtransaction = any ($1))`,
-      [among],
+         and pid <> pg_backend_pid() and ($1::text[] is null or virtualtransaction = any ($1))`
+    return (await queryRows<{ transaction: string }>(client, text, [among])).map(
+      ({ transaction }) => transaction,
     )
-    return rows.map(({ transaction }) => transaction)
   }
   const deadline = Date.now() + othersEndMs
   for (let open = await drawers(null); open.length > 0; open = await drawers(open)) {
@@ -81,16 +79,17 @@ export interface IdOfTable {
   id: string
 }
 
+type TakenId = IdOfTable & { folderId: string; folderName: string }
+
 /** Finds the first id of these rows of the folder that a row of the same table in another folder has, too. */
 export async function findTakenId(
   client: ClientBase,
   key: FolderKey,
   tables: readonly IdOfTable['table'][],
-): Promise<(IdOfTable & { folderId: string; folderName: string }) | undefined> {
+): Promise<TakenId | undefined> {
   for (const table of tables) {
     // Takes one look into the index for each folder that has no id between the first and the last of these rows.
-    const { rows } = await client.query<IdOfTable & { folderId: string; folderName: string }>(
-      `select '${table}' as table, taken.id, f.id as "folderId", f.name as "folderName"
+    const text = `select '${table}' as table, taken.id, f.id as "folderId", f.name as "folderName"
        from (select min(id) as first, max(id) as last from grandlivre.${table}
              where schema_id = $1 and folder_id = $2) own
        cross join grandlivre.folders f
@@ -102,10 +101,9 @@ export async function findTakenId(
          order by other.id limit 1
        ) taken
        where (f.schema_id, f.id) <> ($1, $2)
-       order by taken.id limit 1`,
-      [key.schemaId, key.folderId],
-    )
-    if (rows[0] !== undefined) return rows[0]
+       order by taken.id limit 1`
+    const taken = await queryRow<TakenId>(client, text, [key.schemaId, key.folderId])
+    if (taken !== undefined) return taken
   }
   return undefined
 }
@@ -120,18 +118,14 @@ export async function lastId(
     (table) =>
       `select '${table}' as table, max(id) as id from grandlivre.${table} where schema_id = $1 and folder_id = $2`,
   )
-  const { rows } = await client.query<IdOfTable>(
-    `select * from (${each.join(' union all ')}) each where id is not null order by id desc limit 1`,
-    [schemaId, folderId],
-  )
-  return rows[0]
+  const text = `select * from (${each.join(' union all ')}) each where id is not null order by id desc limit 1`
+  return queryRow<IdOfTable>(client, text, [schemaId, folderId])
 }
 
 /** The ids of all registered third parties, by code. */
 export async function thirdPartyIds(client: ClientBase): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ code: string; id: string }>(
-    'select code, id from grandlivre.third_parties',
-  )
+  const text = 'select code, id from grandlivre.third_parties'
+  const rows = await queryRows<{ code: string; id: string }>(client, text)
   return new Map(rows.map(({ code, id }) => [code, id]))
 }
 
@@ -178,11 +172,9 @@ export async function keepEmployees(
   { schemaId, folderId }: FolderKey,
   accountIds: readonly string[],
 ): Promise<void> {
-  await client.query(
-    `insert into pg_temp.filed_employees select t.* from grandlivre.employees t
-     where ${ofFolder} and t.account_id = any ($3)`,
-    [schemaId, folderId, accountIds],
-  )
+  const text = `insert into pg_temp.filed_employees select t.* from grandlivre.employees t
+     where ${ofFolder} and t.account_id = any ($3)`
+  await client.query(text, [schemaId, folderId, accountIds])
 }
 
 /**
@@ -210,27 +202,22 @@ export async function writeMasterRows(
          where ${ofFolder} and (${columnsAt('f', unique)}) = (${columnsAt('t', unique)}) and f.id <> t.id`,
         key,
       )
-    const inserted = await client.query(
-      `insert into grandlivre.${name} (${columns.join(', ')})
+    const insert = `insert into grandlivre.${name} (${columns.join(', ')})
        select ${columnsAt('f', columns)} from pg_temp.filed_${name} f where not exists (
-         select from grandlivre.${name} t where ${ofFolder} and t.${idOf(name)} = f.${idOf(name)})`,
-      key,
-    )
-    written += inserted.rowCount!
+         select from grandlivre.${name} t where ${ofFolder} and t.${idOf(name)} = f.${idOf(name)})`
+    written += await queryCount(client, insert, key)
     if (name !== 'exercices') written += await updateMasterRows(client, key, name)
   }
   const columns = columnsOf('exercices')
   // Counts the exercices that are now as in the file. The others still differ: `finishMasterRows` writes and counts
   // them.
-  const lengthened = await client.query<{ isAsFiled: boolean }>(
-    `update grandlivre.exercices t
+  const lengthen = `update grandlivre.exercices t
      set start_date = least(t.start_date, f.start_date), end_date = greatest(t.end_date, f.end_date)
      from pg_temp.filed_exercices f
      where ${ofFolder} and t.id = f.id and (f.start_date < t.start_date or f.end_date > t.end_date)
-     returning (${columnsAt('t', columns)}) is not distinct from (${columnsAt('f', columns)}) as "isAsFiled"`,
-    key,
-  )
-  return written + lengthened.rows.filter(({ isAsFiled }) => isAsFiled).length
+     returning (${columnsAt('t', columns)}) is not distinct from (${columnsAt('f', columns)}) as "isAsFiled"`
+  const lengthened = await queryRows<{ isAsFiled: boolean }>(client, lengthen, key)
+  return written + lengthened.filter(({ isAsFiled }) => isAsFiled).length
 }
 
 /**
@@ -246,28 +233,22 @@ export async function finishMasterRows(
   const key = [schemaId, folderId]
   let written = await updateMasterRows(client, key, 'exercices')
   for (const name of tablesOfLedger.filter((table) => table in masterTables)) {
-    const deleted = await client.query(
-      `delete from grandlivre.${name} t where ${ofFolder}
+    const text = `delete from grandlivre.${name} t where ${ofFolder}
          and not exists (select from pg_temp.filed_${name} f where f.${idOf(name)} = t.${idOf(name)})
-         ${name === 'vat_codes' ? `and t.code = ${parked}` : ''}`,
-      key,
-    )
-    written += deleted.rowCount!
+         ${name === 'vat_codes' ? `and t.code = ${parked}` : ''}`
+    written += await queryCount(client, text, key)
   }
   return written
 }
 
-async function updateMasterRows(client: ClientBase, key: string[], name: MasterTable): Promise<number> {
+function updateMasterRows(client: ClientBase, key: string[], name: MasterTable): Promise<number> {
   const columns = columnsOf(name).filter((column) => !['schema_id', 'folder_id'].includes(column))
   const written = [...columns, ...columnsOf(name, true)]
-  const { rowCount } = await client.query(
-    `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}
+  const text = `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}
      from pg_temp.filed_${name} f
      where ${ofFolder} and t.${idOf(name)} = f.${idOf(name)}
-       and (${columnsAt('t', columns)}) is distinct from (${columnsAt('f', columns)})`,
-    key,
-  )
-  return rowCount!
+       and (${columnsAt('t', columns)}) is distinct from (${columnsAt('f', columns)})`
+  return queryCount(client, text, key)
 }
 
 /** The rows of a folder that have ids. If several have the same identity, the one with the lowest id comes first. */
@@ -278,11 +259,8 @@ export async function knownMasterRows(
   const rowsOf = (table: IdTable) =>
     `select '${table}' as table, t.id, array[${identities[table].map((member) => `t.${columnName(member)}::text`).join(', ')}] as identity
      from grandlivre.${table} t where ${ofFolder}`
-  const { rows } = await client.query<KnownMasterRow>(
-    `${(Object.keys(identities) as IdTable[]).map(rowsOf).join(' union all ')} order by id`,
-    [schemaId, folderId],
-  )
-  return rows.map((row) =>
+  const text = `${(Object.keys(identities) as IdTable[]).map(rowsOf).join(' union all ')} order by id`
+  return (await queryRows<KnownMasterRow>(client, text, [schemaId, folderId])).map((row) =>
     row.table === 'payments' ? { ...row, identity: row.identity.map(shownPaymentCode) } : row,
   )
 }

@@ -13,6 +13,7 @@
 import type { ClientBase } from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
 import { idLiteral } from '../../db/literal.ts'
+import { queryCount, queryRow } from '../../db/statement.ts'
 import { entryTable, movementTable } from '../../formats/items/entry.ts'
 import { columnsOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -200,8 +201,8 @@ export async function keepFiled(client: ClientBase, replaced: Replaced): Promise
      join pg_temp.filed_contents c on (c.id, c.content) = (m.filed_id, b.content)
      join pg_temp.filed_entries f on f.id = m.filed_id
      join grandlivre.entries e on ${ofReplaced('e', replaced)} and e.id = m.id
-     where not m.is_new and (${same.map((column) => comparable(`e.${column}`)).join(', ')})
-       is not distinct from (${same.map((column) => comparable(`f.${column}`)).join(', ')})`,
+     where not m.is_new and (${comparable(same.map((column) => `e.${column}`))})
+       is not distinct from (${comparable(same.map((column) => `f.${column}`))})`,
   )
   await client.query(
     `update pg_temp.filed_entries f set filed = s.filed from pg_temp.same_entries s
@@ -226,8 +227,7 @@ export async function areLinesMoved(client: ClientBase): Promise<boolean> {
 }
 
 async function hasRows(client: ClientBase, rows: string, condition: string): Promise<boolean> {
-  const found = await client.query(`select from (${rows}) l where ${condition} limit 1`)
-  return found.rowCount! > 0
+  return (await queryCount(client, `select from (${rows}) l where ${condition} limit 1`)) > 0
 }
 
 /** The lines that stay, in the order of the file, each with its rank in the former order. */
@@ -280,31 +280,29 @@ export async function placeLines(client: ClientBase): Promise<void> {
  * that match an entry of the file, `removed` the others.
  */
 export async function countOtherSources(client: ClientBase, replaced: Replaced) {
-  const { rows } = await client.query<{ overwritten: number; removed: number }>(
-    `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
+  const text = `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
      from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
-     where ${ofReplaced('e', replaced)} and e.source <> 'FEC'`,
-  )
-  return rows[0]!
+     where ${ofReplaced('e', replaced)} and e.source <> 'FEC'`
+  return (await queryRow<{ overwritten: number; removed: number }>(client, text))!
 }
 
 /** @returns how many entries and movements were deleted */
 export async function deleteUnmatched(client: ClientBase, replaced: Replaced) {
-  const deleted = async (table: string, matches: string) => {
-    const { rowCount } = await client.query(
-      `delete from grandlivre.${table} t where ${ofReplaced('t', replaced)}
-         and not exists (select from pg_temp.${matches} m where m.id = t.id and not m.is_new)`,
-    )
-    return rowCount!
+  const deleted = (table: string, matches: string) => {
+    const text = `delete from grandlivre.${table} t where ${ofReplaced('t', replaced)}
+      and not exists (select from pg_temp.${matches} m where m.id = t.id and not m.is_new)`
+    return queryCount(client, text)
   }
   // Movements first: the cascade would delete them entry by entry.
-  const removed = await deleted('movements', 'line_matches')
-  return { movements: removed, entries: await deleted('entries', 'entry_matches') }
+  const movements = await deleted('movements', 'line_matches')
+  return { movements, entries: await deleted('entries', 'entry_matches') }
 }
 
 /** Casts columns to text if their type has no equality, or an equality that takes 1.0 for 1. */
-const comparable = (value: string) =>
-  /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
+const comparable = (values: string[]) =>
+  values
+    .map((value) => (/\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value))
+    .join(', ')
 
 /**
  * Updates the entries and movements that stay but differ in the file.
@@ -319,12 +317,12 @@ export async function updateMatched(client: ClientBase, replaced: Replaced) {
     `update grandlivre.entries e set ${changeable.map((column) => `${column} = ${filed(column)}`).join(', ')}
      from pg_temp.entry_matches m join pg_temp.filed_entries f on f.id = m.filed_id
      where ${ofReplaced('e', replaced)} and m.id = e.id and not m.is_new
-       and (${changeable.map((column) => comparable(`e.${column}`)).join(', ')})
-         is distinct from (${changeable.map((column) => comparable(filed(column))).join(', ')})`,
+       and (${comparable(changeable.map((column) => `e.${column}`))})
+         is distinct from (${comparable(changeable.map(filed))})`,
   )
   const place = 'case when l.former is null then l.place else m.place end'
   const sides = (line: string, places: string) =>
-    [...movementContent.map((column) => comparable(`${line}.${column}`)), places].join(', ')
+    comparable([...movementContent.map((column) => `${line}.${column}`), places])
   const changedMovements = await client.query(
     `update grandlivre.movements m
      set ${movementContent.map((column) => `${column} = f.${column}`).join(', ')}, place = ${place}
@@ -348,19 +346,17 @@ export async function insertNew(client: ClientBase): Promise<RowCounts> {
   ) => {
     const values = columns.map((column) => `${own.includes(column) ? 'b' : 'f'}.${column}`)
     for (let last = '0', count = 0; ; ) {
-      const { rows } = await client.query<{ last: string; count: number }>(
-        `with batch as materialized (
+      const text = `with batch as materialized (
            select * from pg_temp.${matches} where is_new and filed_id > $1 order by filed_id limit ${batchRows}
          ), inserted as (
            insert into grandlivre.${table} (${columns.join(', ')})
            select ${values.join(', ')} from batch b join pg_temp.filed_${table} f on f.id = b.filed_id order by b.filed_id
          )
-         select max(filed_id) as last, count(*)::integer as count from batch`,
-        [last],
-      )
-      count += rows[0]!.count
-      if (rows[0]!.count < batchRows) return count
-      last = rows[0]!.last
+         select max(filed_id) as last, count(*)::integer as count from batch`
+      const batch = (await queryRow<{ last: string; count: number }>(client, text, [last]))!
+      count += batch.count
+      if (batch.count < batchRows) return count
+      last = batch.last
     }
   }
   const newEntries = await inserted('entries', 'entry_matches', entryColumns, ['id'])
