@@ -1,12 +1,10 @@
 /** MAD files that were made for a token without the group `employees`, imported (docs/spec/imports.md#what-a-mad-file-replaces). */
 import { describe, expect, test } from 'vitest'
-import { readFixture } from '../support/fixtures/fixture-files.ts'
 import { forEachTest } from '../support/for-tests.ts'
 import { setImportStage } from '../support/imports/import-stage.ts'
+import { readOpenMad } from '../support/imports/open-files.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
-const open: any = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
-for (const exercice of open.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+const open = readOpenMad()
 /** @param change of its accounts */
 function file(
   change: (accounts: { number: string; name: string; employee?: object | null }[]) => unknown = () => {},

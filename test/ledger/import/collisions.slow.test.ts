@@ -6,8 +6,8 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { showFileProgress } from '../../../src/commands/terminal/file-progress.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
-import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { readOpenMad, readOpenTra } from '../../support/imports/open-files.ts'
 import { type FecRow, fecFile, ledger } from '../../support/ledgers/fec-file.ts'
 import { ledgerContent, rowCounts } from '../../support/ledgers/ledger-content.ts'
 import { until } from '../../support/until.ts'
@@ -32,17 +32,11 @@ interface Imported {
 }
 type Import = (folderId?: string) => Promise<Imported>
 
-const file = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
-for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+const file = readOpenMad()
 const mad = JSON.stringify(file)
 for (const entry of file.data.entries) for (const movement of entry.movements) movement.description = 'Avant'
 const formerMad = JSON.stringify(file)
-const tra = Buffer.from(
-  readFixture('ledger.tra')
-    .toString('latin1')
-    .replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2'),
-  'latin1',
-)
+const tra = readOpenTra()
 const described = (text: string) => ledger.map((row): FecRow => ({ ...row, EcritureLib: text }))
 const nextYear = ledger
   .filter((row) => row['JournalCode'] !== 'AN')

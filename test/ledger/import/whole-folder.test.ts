@@ -1,21 +1,11 @@
 /** The folder that an import of a MAD or TRA file fills. */
 import { describe, expect, test } from 'vitest'
-import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { forEachTest } from '../../support/for-tests.ts'
 import { setImportStage } from '../../support/imports/import-stage.ts'
+import { readOpenMad, readOpenTra } from '../../support/imports/open-files.ts'
 import { ledgerContent, rowCounts } from '../../support/ledgers/ledger-content.ts'
 
-const text = readFixture('ledger.mad.json').toString('utf8')
-const file = JSON.parse(text)
-/** Without closed exercices. */
-for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
-const openMad = JSON.stringify(file)
-const openTra = Buffer.from(
-  readFixture('ledger.tra')
-    .toString('latin1')
-    .replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2'),
-  'latin1',
-)
+const openMad = JSON.stringify(readOpenMad())
 
 const stage = forEachTest(setImportStage)
 
@@ -27,7 +17,7 @@ interface Options {
 
 const imports = {
   mad: (options: Options = {}) => stage.importMad(openMad, { renumber: true, ...options }),
-  tra: (options: Options = {}) => stage.importTra(openTra, options),
+  tra: (options: Options = {}) => stage.importTra(readOpenTra(), options),
 }
 
 /** Adds folder 77 of the same firm. */

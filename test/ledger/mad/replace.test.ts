@@ -6,21 +6,17 @@ import { readDelta } from '../../support/changes/apply-delta.ts'
 import { shrinking, tries } from '../../support/changes/properties.ts'
 import { carryOut, type Transaction, transaction } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger } from '../../support/changes/random-ledger.ts'
-import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { madBytes } from '../../support/fixtures/rendered-file.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { exportedLedgers, exportLedgers, registerSenders } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { type MadFile as File, readOpenMad, readOpenTra } from '../../support/imports/open-files.ts'
 import { withoutIds } from '../../support/imports/without-ids.ts'
 import { fecFile, ledger } from '../../support/ledgers/fec-file.ts'
 import { createTenants, credentials, folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
-type File = any
-
-const file: File = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
-for (const exercice of file.data.exercices) Object.assign(exercice, { state: 'open' }).period.closed = null
+const file = readOpenMad()
 // So many others that `since` names those that changed, and does not send all.
 const other = file.data.entries.find(({ producerId }: File) => producerId === '1050')
 for (const [at, date] of ['2023-05-01', '2024-05-01'].entries())
@@ -108,9 +104,7 @@ describe.each([false, true])('the same file again writes no rows, with renumber 
   })
 
   test('a ledger from a TRA file is unchanged', async () => {
-    const tra = readFixture('ledger.tra').toString('latin1')
-    const open = tra.replaceAll(/^(\*{3}EXO.{19})CDE(.*)$/gm, '$1OUV$2')
-    const imported = await stage.importTra(Buffer.from(open, 'latin1'))
+    const imported = await stage.importTra(readOpenTra())
     await stage.owner.query(
       `insert into grandlivre.vat_codes (schema_id, folder_id, id, code, rate) values ($1, $2, 5, 'UNUSED', 550)`,
       [imported.schemaId, imported.folderId],
