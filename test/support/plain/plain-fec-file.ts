@@ -85,16 +85,19 @@ function oneLine(text: string): string {
 }
 
 /** Typographic characters, and what is written for each: the second of a pair. */
-const plain = `‘' ’' ‚' ′' ´' “" ”" „" ″" ‹< ›> ‐- ‑- –- —- −- •· ¦| ¼1/4 ½1/2 ¾3/4`
+const plain = new Map(
+  `‘' ’' ‚' ′' ´' “" ”" „" ″" ‹< ›> ‐- ‑- –- —- −- •· ¦| ¼1/4 ½1/2 ¾3/4`
+    .split(' ')
+    .map((pair) => [pair[0]!, pair.slice(1)] as const),
+)
 
 /** What ISO 8859-15 shows of a text. */
 export function latin9(text: string): string {
-  const known = new Map(plain.split(' ').map((pair) => [pair[0]!, pair.slice(1)]))
   const fits = (character: string) =>
     iconv.decode(iconv.encode(character, 'iso-8859-15'), 'iso-8859-15') === character
   const shown = Array.from(oneLine(text.normalize('NFC')), (character) => {
     if (fits(character)) return character
-    const parts = (known.get(character) ?? character).normalize('NFKD').replaceAll(/\p{M}/gu, '')
+    const parts = (plain.get(character) ?? character).normalize('NFKD').replaceAll(/\p{M}/gu, '')
     return Array.from(parts, (part) => (fits(part) ? part : '?')).join('')
   })
   return shown.join('').trim()

@@ -27,20 +27,22 @@ const closeTimeoutMs = 30_000
 export async function createTestDatabase({ template = templateName } = {}): Promise<TestDatabase> {
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await onServer(server.ownerUrl, async (client) => {
-    await client.query(`create database ${name} template ${template} strategy file_copy`)
-  })
+  ownersPool ??= new pg.Pool({ connectionString: server.ownerUrl, max: 2, allowExitOnIdle: true })
+  const owners = ownersPool
+  await owners.query(`create database ${name} template ${template} strategy file_copy`)
   return {
     ownerUrl: withDatabase(server.ownerUrl, name),
     serviceUrl: withDatabase(server.serviceUrl, name),
-    drop: () =>
-      onServer(server.ownerUrl, async (client) => {
-        const left = await connectionsLeft(client, name)
-        await client.query(`drop database ${name} with (force)`)
-        if (left.length > 0) throw new Error(`Connections were left open: ${left.join(', ')}`)
-      }),
+    drop: async () => {
+      const left = await connectionsLeft(owners, name)
+      await owners.query(`drop database ${name} with (force)`)
+      if (left.length > 0) throw new Error(`Connections were left open: ${left.join(', ')}`)
+    },
   }
 }
+
+/** Creates and drops the databases of all tests of this process; a connection for each would cost as much as a database. */
+let ownersPool: pg.Pool | undefined
 
 /** A ledger that many tests start with. */
 export interface Ledger<Facts> {
@@ -78,10 +80,10 @@ export async function copyLedger<Facts>({
   return { database: await createTestDatabase({ template }), facts }
 }
 
-async function connectionsLeft(client: pg.Client, name: string): Promise<string[]> {
+async function connectionsLeft(owners: pg.Pool, name: string): Promise<string[]> {
   const deadline = Date.now() + closeTimeoutMs
   for (;;) {
-    const { rows } = await client.query<{ connection: string }>(
+    const { rows } = await owners.query<{ connection: string }>(
       `select format('%s (%s: %s)', application_name, state, left(query, 60)) as connection
        from pg_stat_activity where datname = $1 and backend_type = 'client backend'`,
       [name],
