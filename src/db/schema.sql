@@ -425,7 +425,12 @@ CREATE OR REPLACE FUNCTION grandlivre.draw_several(of regclass, count bigint)
 AS $function$
 begin
   perform pass_gate();
-  return query select draw(of) from generate_series(1, count);
+  if count > 0 then
+    -- Checks the name. The gate is passed for all: within a statement, the server stays the same. A call of draw for each of
+    -- 10,000 took 40 ms instead of 8, at each start of the service.
+    return next draw(of);
+    return query select nextval(of) from generate_series(2, count);
+  end if;
 end $function$
 ;
 REVOKE ALL ON FUNCTION draw_several(regclass,bigint) FROM PUBLIC;
@@ -2529,4 +2534,5 @@ INSERT INTO migrations (version, name) VALUES
   (20, '0020_tokens.expand.sql'),
   (21, '0021_erasure.expand.sql'),
   (22, '0022_rotate_key.expand.sql'),
-  (23, '0023_employees.expand.sql');
+  (23, '0023_employees.expand.sql'),
+  (24, '0024_draw_several.expand.sql');

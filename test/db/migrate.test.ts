@@ -15,6 +15,7 @@ const folders = [resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0')
 const listed = await Promise.all(folders.map((path) => readdir(path)))
 const files = listed.flat().filter((name) => name.endsWith('.sql'))
 const versions = files.map((_, index) => index + 1)
+const version = versions.length
 
 let folder: string
 
@@ -90,27 +91,33 @@ const leftOf = async () => {
   return row
 }
 
+/** The name of a migration that comes so many after the last. */
+const further = (after: number, name: string) => `${String(version + after).padStart(4, '0')}_${name}.sql`
+
 test('a failed migration undoes all of its run, and all are applied once it is repaired', async () => {
-  const first = { '0024_first.sql': 'create table first ()' }
-  const failing = await withFurther({ ...first, '0025_second.sql': 'create table second (); select 1 / 0;' })
+  const first = { [further(1, 'first')]: 'create table first ()' }
+  const second = further(2, 'second')
+  const failing = await withFurther({ ...first, [second]: 'create table second (); select 1 / 0;' })
   await expect(migrate(database.ownerUrl, { folder: failing })).rejects.toThrow(
-    '0025_second.sql failed, and nothing was applied: division by zero',
+    `${second} failed, and nothing was applied: division by zero`,
   )
   expect(await leftOf()).toEqual({ entries: null, first: null })
   // Nor does a migration that cannot be recorded.
-  const unrecorded = await withFurther({
-    ...first,
-    '0025_second.sql': `insert into migrations values (25, 'x')`,
-  })
+  const recorded = `insert into migrations values (${version + 2}, 'x')`
+  const unrecorded = await withFurther({ ...first, [second]: recorded })
   await expect(migrate(database.ownerUrl, { folder: unrecorded })).rejects.toThrow('duplicate key')
   expect(await leftOf()).toEqual({ entries: null, first: null })
-  const repaired = await withFurther({ ...first, '0025_second.sql': 'create table second ();' })
-  expect(await migrate(database.ownerUrl, { folder: repaired })).toEqual([...versions, 24, 25])
+  const repaired = await withFurther({ ...first, [second]: 'create table second ();' })
+  expect(await migrate(database.ownerUrl, { folder: repaired })).toEqual([
+    ...versions,
+    version + 1,
+    version + 2,
+  ])
 })
 
 test.each([
-  ['given twice', '0023_same.sql'],
-  ['missing', '0025_third.sql'],
+  ['given twice', further(0, 'same')],
+  ['missing', further(2, 'third')],
 ])('a migration number that is %s is refused, and no migration is applied', async (_, name) => {
   await expect(migrate(database.ownerUrl, { folder: await withFurther({ [name]: '' }) })).rejects.toThrow(
     `${name} does not carry the next number`,
@@ -180,8 +187,6 @@ test.each([
     `The server of DATABASE_URL refuses the connection: ${cause}`,
   )
 })
-
-const version = versions.length
 
 function urlOf(login: string): string {
   return `postgres://${login}:secret@127.0.0.1:${new URL(server.ownerUrl).port}/books`

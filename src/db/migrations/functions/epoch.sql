@@ -40,7 +40,7 @@ end $$;
 revoke all on function pass_gate from public;
 grant execute on function pass_gate to grandlivre_service;
 
--- The next value of a sequence whose values name things. Nothing of ours calls nextval but this.
+-- The next value of a sequence whose values name things. Only this function and draw_several call nextval.
 create or replace function draw(of regclass) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -64,7 +64,12 @@ create or replace function draw_several(of regclass, count bigint) returns setof
 as $$
 begin
   perform pass_gate();
-  return query select draw(of) from generate_series(1, count);
+  if count > 0 then
+    -- Checks the name. The gate is passed for all: within a statement, the server stays the same. A call of draw for each of
+    -- 10,000 took 40 ms instead of 8, at each start of the service.
+    return next draw(of);
+    return query select nextval(of) from generate_series(2, count);
+  end if;
 end $$;
 
 revoke all on function draw_several from public;
