@@ -33,22 +33,18 @@ interface ConsoleParts {
   owner: Pool
   routes: readonly Route[]
   watch: Watch
-  /** The setting CONSOLE_HOST. */
-  host: string
-  /** The time in milliseconds. */
-  now: () => number
 }
 
 type Visit = Context<ConsoleEdge>
 
 export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
-  const { routes, services, host } = parts
+  const { routes, services } = parts
   const app = new Hono<ConsoleEdge>()
   app.onError((error, c) => answerError(error, c, services.log))
   app.notFound(() => {
     throw new Refusal(404, 'There is no such page.')
   })
-  app.use(setHeaders, checkHost(host), limitBody, checkOrigin)
+  app.use(setHeaders, checkHost(services.config.console!.host), limitBody, checkOrigin)
   app.get('/', (c) => c.redirect('/console', 303))
   app.get('/console/assets/:name', readAsset).all(refuseOthersThan('GET, HEAD'))
   addSignIn(app, parts)
@@ -111,10 +107,10 @@ async function readAsset(c: Visit): Promise<Response> {
   return c.body(bytes, 200, { 'Content-Type': type })
 }
 
-function addSignIn(app: Hono<ConsoleEdge>, { owner, now }: ConsoleParts): void {
-  const attempts = countAttempts(now)
+function addSignIn(app: Hono<ConsoleEdge>, { owner }: ConsoleParts): void {
+  const attempts = countAttempts(Date.now)
   const formPage = (to: string, problem?: string) =>
-    layout({ title: 'Sign in', main: signInForm(to, problem), path: '/sign-in' })
+    layout({ title: 'Sign in', main: signInForm(to, problem) })
   app.get('/console/sign-in', async (c) => c.html(await formPage(safeTarget(c.req.query('to') ?? null))))
   app.post(async (c) => {
     const form = await readForm(c)
@@ -177,7 +173,7 @@ function document(
   isLive: boolean,
 ): Html {
   const pages = routes.filter((route) => 'render' in route)
-  return layout({ title, main, signedIn: { name, csrf: csrfOf(token), pages }, path, isLive })
+  return layout({ title, main, signedIn: { name, csrf: csrfOf(token), pages, path }, isLive })
 }
 
 function contextOf(c: Visit, { name, token }: Session, { services, owner }: ConsoleParts): PageContext {

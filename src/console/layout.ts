@@ -13,16 +13,16 @@ interface LayoutParts {
     csrf: string
     /** All pages of the console. Those with `navigation` have links in the header. */
     pages: readonly Page[]
+    /** Path of the page, to mark its link in the header. */
+    path: string
   }
-  /** Path of the page, to mark its link in the header. */
-  path: string
   /** Whether the page is kept up to date. */
   isLive?: boolean
   /** The browser asks for the page again after this many seconds. */
-  againSeconds?: number
+  againSeconds?: number | undefined
 }
 
-export function layout({ title, main, signedIn, path, isLive = false, againSeconds }: LayoutParts): Html {
+export function layout({ title, main, signedIn, isLive = false, againSeconds }: LayoutParts): Html {
   return html`${raw('<!doctype html>')}
 <html lang="en">
 <head>
@@ -39,7 +39,7 @@ ${isLive ? html`<script src="/console/assets/console.js" defer></script>` : ''}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
 <p class="name">Grandlivre</p>
-${signedIn ? navigation(signedIn, path) : ''}
+${signedIn ? navigation(signedIn) : ''}
 </header>
 <main id="main" tabindex="-1">${main}</main>
 <p class="lost" id="lost" role="status" aria-live="polite"></p>
@@ -47,7 +47,8 @@ ${signedIn ? navigation(signedIn, path) : ''}
 </html>`
 }
 
-function navigation(signedIn: NonNullable<LayoutParts['signedIn']>, path: string): Html {
+function navigation(signedIn: NonNullable<LayoutParts['signedIn']>): Html {
+  const { path } = signedIn
   const links = signedIn.pages
     .filter((page) => page.navigation !== undefined)
     .map((page) => {

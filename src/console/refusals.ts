@@ -56,10 +56,6 @@ export function refusalPage({ status, message }: Refusal, method: string): Html 
   const signIn = html`<p><a href="/console/sign-in">Sign in</a></p>`
   const start = html`<p><a href="/console">To the console</a></p>`
   const main = html`<h1>${titles[status]}</h1><p class="problem">${message}</p>${status === 401 ? signIn : start}`
-  return layout({
-    title: titles[status],
-    main,
-    path: '',
-    ...(status === 503 && method !== 'POST' ? { againSeconds } : {}),
-  })
+  const isRetried = status === 503 && method !== 'POST'
+  return layout({ title: titles[status], main, againSeconds: isRetried ? againSeconds : undefined })
 }

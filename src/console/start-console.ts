@@ -64,8 +64,6 @@ export async function startConsole(of: {
       processPage(history),
     ],
     watch: watchPages(closing.signal),
-    host: address.host,
-    now: Date.now,
   })
   const server = createServer(
     {
