@@ -75,21 +75,19 @@ test('revoking a key ends all its sessions; signing out ends one', async () => {
   expect(await statusOf(ofBob)).toBe(303)
   expect((await stage.ask('/console/sign-in', form({ key }))).status).toBe(401)
   const mine = await stage.signIn()
-  expect((await stage.post(mine, '/console/sign-out')).status).toBe(303)
+  expect((await stage.signOut(mine)).status).toBe(303)
   expect([await statusOf(mine), await statusOf(cookie)]).toEqual([303, 200])
 })
 
 test('a session ends after twelve hours', async () => {
   const old = await stage.signIn()
   const hash = sha256(old.split('=')[1]!)
-  const { rows } = await stage.staff.client.query(
+  const rows = await stage.staff.sql(
     `select extract(epoch from expires_at - clock_timestamp()) / 3600 as hours from console_sessions where session_hash = $1`,
     [hash],
   )
   expect(Number(rows[0].hours)).toBeCloseTo(12, 1)
-  await stage.staff.client.query('update console_sessions set expires_at = now() where session_hash = $1', [
-    hash,
-  ])
+  await stage.staff.sql('update console_sessions set expires_at = now() where session_hash = $1', [hash])
   expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
 })
 
@@ -110,8 +108,7 @@ test('a form without the token of its session, or from another site, changes not
     stage.ask('/console/sign-out', { ...form(fields), headers: { Cookie: other, ...headers } })
   expect((await signOut({})).status).toBe(403)
   expect((await signOut({ csrf: 'x' })).status).toBe(403)
-  const page = await (await stage.ask('/console', { headers: { Cookie: other } })).text()
-  const csrf = /name="csrf" value="([^"]+)"/.exec(page)![1]!
+  const csrf = await stage.csrfOf(other)
   expect((await signOut({ csrf }, { 'Sec-Fetch-Site': 'cross-site' })).status).toBe(403)
   expect(
     (await signOut({ csrf }, { 'Sec-Fetch-Site': 'same-site', Origin: 'http://127.0.0.1:1' })).status,
@@ -156,10 +153,7 @@ test('wrong keys are limited, also when tried at once; the right key is accepted
     ...Array(6).fill(429),
   ])
   const recorded = async (act: string) =>
-    Number(
-      (await stage.staff.client.query('select count(*) from grandlivre.audit_rows where act = $1', [act]))
-        .rows[0].count,
-    )
+    (await stage.staff.sql('select from audit_rows where act = $1', [act])).length
   const before = [await recorded('console refuse'), await recorded('console sign-in')]
   for (let i = 0; i < 3; i++) {
     const admitted = await attempt(stage.key)
@@ -173,12 +167,11 @@ test('wrong keys are limited, also when tried at once; the right key is accepted
     before[1]! + 3,
   ])
   // Further wrong ones only read keys. Otherwise they would wait here, and pages with them for a connection.
-  const { client } = stage.staff
-  await client.query('begin; lock table grandlivre.console_sessions in share mode')
+  await stage.staff.sql('begin; lock table console_sessions in share mode')
   try {
     const refused = await Promise.all(Array.from({ length: 20 }, (_, i) => attempt(`glv_console_${i}`)))
     expect(refused.map(({ status }) => status)).toEqual(Array(20).fill(429))
   } finally {
-    await client.query('rollback')
+    await stage.staff.sql('rollback')
   }
 })

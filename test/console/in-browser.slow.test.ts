@@ -60,17 +60,15 @@ const widthOf = (on: Page) => on.evaluate('document.documentElement.scrollWidth'
 
 /** What the audit says of an act of staff. */
 async function recorded(act: string): Promise<{ staff: string; details: object }[]> {
-  const { rows } = await stage.staff.client.query(
-    'select staff, details from grandlivre.audit_rows where act = $1 order by number',
-    [act],
-  )
+  const rows = await stage.staff.sql('select staff, details from audit_rows where act = $1 order by number', [
+    act,
+  ])
   return rows.map(({ staff, details }) => ({ staff, details: JSON.parse(details) }))
 }
 
 describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
   beforeAll(async () => {
     ;[stage, browser] = await Promise.all([setConsoleStage(), openChromium()])
-    await stage.staff.client.query('set search_path = grandlivre')
     // A stream of it does not end by itself while its client does not read.
     await addLargeExercice(stage.staff.client, 8_000)
     page = await openPage()
@@ -100,8 +98,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
 
   test('shows the progress of an export in another process, keeps the focus, and cancels the export by keyboard alone', async () => {
     const id = `export_${'1'.repeat(32)}`
-    const { client } = stage.staff
-    await client.query(
+    await stage.staff.sql(
       `insert into exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt, rows, rows_total)
        values (100, $1, 111, '1.0.0', 'JSON', repeat('1', 64), 'test', 'running', 2, 200, 1000)`,
       [id],
@@ -110,7 +107,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await row.waitFor()
     expect(await row.innerText()).toContain('another process')
     await tabTo(page, `#${id} a >> text=Cancel`)
-    await client.query('update exports set rows = 700 where id = $1', [id])
+    await stage.staff.sql('update exports set rows = 700 where id = $1', [id])
     const bar = row.getByRole('progressbar')
     await until(async () => (await bar.getAttribute('value')) === '70')
     expect(await page.evaluate('document.activeElement.textContent')).toContain('Cancel')
@@ -128,16 +125,15 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
   })
 
   test('names the thread that runs an attempt of this process; the attempt ends when it is cancelled', async () => {
-    const { client } = stage.staff
     // The attempt waits for the table, in its thread.
-    await client.query('begin; lock table movements in access exclusive mode')
+    await stage.staff.sql('begin; lock table movements in access exclusive mode')
     const { body } = await trigger(stage.service.url, stage.company)
     const row = page.locator(`#${body.id}`)
     await until(async () => /rows\/s\t\d+\t1\t/.test(await row.innerText()))
     await row.getByRole('link', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Cancel the export' }).click()
     await page.locator(`#ended-${body.id}`).waitFor()
-    await client.query('rollback')
+    await stage.staff.sql('rollback')
     const status = await request(statusUrl(stage.service.url, body.id), stage.company)
     expect(status.body.status).toBe('FAILED')
   })
@@ -245,16 +241,15 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
   })
 
   test('has no page that is wider than a phone; texts of others neither run as code nor become links', async () => {
-    const { client } = stage.staff
-    await client.query('update folders set name = $1, reference = $1 where id = 111', [hostile])
-    const { id } = await insertSubscription(client, {
+    await stage.staff.sql('update folders set name = $1, reference = $1 where id = 111', [hostile])
+    const { id } = await insertSubscription(stage.staff.client, {
       ...{ schemaId: '100', level: 'staff', firmId: null, folderIds: [], onEvents: ['document'] },
       thirdPartyId: stage.thirdPartyId,
       postUrl: 'https://example.com/',
     })
-    await client.query('begin')
-    await publish(client, '100', [documentEvent(hostile, '111')])
-    await client.query('commit')
+    await stage.staff.sql('begin')
+    await publish(stage.staff.client, '100', [documentEvent(hostile, '111')])
+    await stage.staff.sql('commit')
     const partners = ['/partners', '/partners/BROWSER', '/partners/BROWSER/disconnect', '/partners/NOBODY']
     const others = ['/folders', '/folders/111', '/subscriptions', `/subscriptions/${id}`, '/events']
     for (const path of ['/process', '', `/exports/export_${'1'.repeat(32)}/cancel`, ...partners, ...others]) {

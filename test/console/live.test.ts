@@ -12,7 +12,6 @@ let isStopped = false
 
 beforeAll(async () => {
   stage = await setConsoleStage()
-  await stage.staff.client.query('set search_path = grandlivre')
 })
 afterAll(async () => {
   if (!isStopped) await stage?.close()
@@ -47,15 +46,14 @@ test('a page stays live until its session expires, its key is revoked or its own
   const ofBob = await createConsoleKey(stage.staff.client, 'bob')
   const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn(ofBob)]
   const [expiring, leaving, staying] = await Promise.all(cookies.map((cookie) => watch(cookie)))
-  const { client } = stage.staff
-  await client.query('update console_sessions set expires_at = now() where session_hash = $1', [
+  await stage.staff.sql('update console_sessions set expires_at = now() where session_hash = $1', [
     sha256(cookies[0]!.split('=')[1]!),
   ])
   await until(() => expiring!.hasEnded)
-  await stage.post(cookies[1]!, '/console/sign-out')
+  await stage.signOut(cookies[1]!)
   await until(() => leaving!.hasEnded)
   expect(staying!.hasEnded).toBe(false)
-  await client.query(`update console_keys set revoked_at = now() where name = 'bob'`)
+  await stage.staff.sql(`update console_keys set revoked_at = now() where name = 'bob'`)
   await until(() => staying!.hasEnded)
   const again = await stage.ask('/console', {
     headers: { Cookie: cookies[2]!, Accept: 'text/event-stream' },

@@ -1,7 +1,6 @@
 /** What staff do with partners and tokens in the console, by the forms of its pages. */
 import { expect, test } from 'vitest'
-import { setConsoleStage } from '../../support/console/console-stage.ts'
-import { signInStaff } from '../../support/console/staff.ts'
+import { setConsoleStage, signInStaff } from '../../support/console/console-stage.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { request } from '../../support/service.ts'
@@ -27,8 +26,8 @@ const infoOf = (token: string, secret: string) =>
 
 /** The acts that the audit has of a third party. */
 async function acts(code: string): Promise<string[]> {
-  const { rows } = await stage.staff.client.query(
-    `select act, staff from grandlivre.audit_rows r join grandlivre.third_parties p on p.id = r.third_party_id
+  const rows = await stage.staff.sql(
+    `select act, staff from audit_rows r join third_parties p on p.id = r.third_party_id
      where p.code = $1 and r.details like '%"partner":"' || p.code || '"%' order by number`,
     [code],
   )
@@ -81,9 +80,7 @@ test('a token limited to some groups and a time shows both limits on the pages o
     expect((await staff.open(page)).text).toMatch(
       /<td>movements, webhooks<\/td>\s*<td>activated .*<\/td>\s*<td><strong>soon: <\/strong><time/,
     )
-  await stage.staff.client.query(`update grandlivre.tokens set expires_at = now() where hint = $1`, [
-    token.slice(-4),
-  ])
+  await stage.staff.sql(`update tokens set expires_at = now() where hint = $1`, [token.slice(-4)])
   expect((await staff.open('/partners/SOME')).text).toContain('<td>expired</td>')
   expect((await staff.open('/folders/111')).text).not.toContain('movements, webhooks')
 })
@@ -197,13 +194,12 @@ test.each<readonly [string, string]>([
 })
 
 test('partners are found by part of their code or name, and listed page by page', async () => {
-  await stage.staff.client.query(`insert into grandlivre.third_parties (id, code, name, kind)
+  await stage.staff.sql(`insert into third_parties (id, code, name, kind)
     select 700000 + i, 'LIST' || lpad(i::text, 3, '0'), 'Number ' || i, 'customer' from generate_series(1, 60) i`)
   const first = await staff.open('/partners?search=list')
   expect(first.text).toContain('LIST050')
   expect(first.text).not.toContain('LIST051')
-  const next = /href="\/console(\/partners\?[^"]+)" rel="next"/.exec(first.text)![1]!.replaceAll('&amp;', '&')
-  const second = await staff.open(next)
+  const second = await staff.next(first)
   expect(second.text).toContain('LIST051')
   expect(second.text).not.toContain('LIST050')
   expect(second.text).not.toContain('rel="next"')

@@ -7,8 +7,7 @@ import { readDeliveryHealth } from '../../../src/webhooks/lateness.sql.ts'
 import { readSubscription } from '../../../src/webhooks/staff.sql.ts'
 import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { cli } from '../../support/cli.ts'
-import { setConsoleStage } from '../../support/console/console-stage.ts'
-import { signInStaff } from '../../support/console/staff.ts'
+import { setConsoleStage, signInStaff } from '../../support/console/console-stage.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
@@ -42,16 +41,16 @@ test('a failed delivery is shown with the answer of the receiver, and staff can 
   receiver.behave('/mended', (response) => void response.writeHead(500).end(hostile + 'z'.repeat(3000)))
   await emit(documentEvent('one'), documentEvent('two'))
   await until(() => receiver.requests('/mended').length === 1)
-  const { client } = stage.staff
   // As if the table of retries were used up.
   await until(async () => {
-    const { rowCount } = await client.query(
-      `update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
+    const failed = await stage.staff.sql(
+      `update deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
        where subscription_id = $1 and attempts = 1 and state = 'pending'
-         and exists (select from grandlivre.delivery_attempts a where a.delivery_id = deliveries.id)`,
+         and exists (select from delivery_attempts a where a.delivery_id = deliveries.id)
+       returning id`,
       [id],
     )
-    return rowCount === 1
+    return failed.length === 1
   })
   const page = await staff.open(`/subscriptions/${id}`)
   expect(page.text).toMatch(/1 to 2/)
@@ -125,10 +124,7 @@ test('a subscription that staff disable keeps new events; enabled again, it resu
 
 test('a subscription without a token is shown as suspended, and can be pinged', async () => {
   const id = await subscribe('/suspended')
-  await stage.staff.client.query(
-    `update grandlivre.subscriptions set level = 'firm', firm_id = 120 where id = $1`,
-    [id],
-  )
+  await stage.staff.sql(`update subscriptions set level = 'firm', firm_id = 120 where id = $1`, [id])
   expect((await staff.open('/subscriptions?state=suspended')).text).toContain(`/console/subscriptions/${id}"`)
   expect((await staff.open(`/subscriptions/${id}`)).text).toContain('no token that sees it is left')
   const pinged = await staff.submit(`/subscriptions/${id}`, `/subscriptions/${id}/ping`)
@@ -140,8 +136,8 @@ test('a subscription without a token is shown as suspended, and can be pinged', 
 
 test('the console counts failed deliveries only up to 1,000, the command line all of them', async () => {
   const id = await subscribe(null)
-  await stage.staff.client.query(
-    `insert into grandlivre.deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, state,
+  await stage.staff.sql(
+    `insert into deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, state,
        finished_at, attempts)
      select 100, 9000000 + i, $1, 1, 1, 1, '', 'failed', now(), 12 from generate_series(1, 1002) as i`,
     [id],
@@ -152,11 +148,9 @@ test('the console counts failed deliveries only up to 1,000, the command line al
   const shown = await cli(stage.database.ownerUrl, 'webhook', 'show', id)
   expect(shown.out).toMatch(/^failed deliveries +1002$/m)
   const first = await staff.open(`/subscriptions/${id}?state=failed`)
-  const next = /href="\/console([^"]+)" rel="next"/.exec(first.text)![1]!.replaceAll('&amp;', '&')
-  expect(next).toContain('after=9000978')
   const deliveryIds = ({ text }: { text: string }) =>
     [...text.matchAll(/deliveries\/(\d+)/g)].map(([, each]) => each)
-  expect([deliveryIds(first).length, deliveryIds(await staff.open(next))[0]]).toEqual([25, '9000977'])
+  expect([deliveryIds(first).length, deliveryIds(await staff.next(first))[0]]).toEqual([25, '9000977'])
 })
 
 test('a ping shows the answer of the receiver, and is allowed once a second', async () => {
@@ -177,8 +171,8 @@ test('a ping shows the answer of the receiver, and is allowed once a second', as
 })
 
 test('the audit records what staff do to subscriptions, and who did it', async () => {
-  const { rows } = await stage.staff.client.query(
-    `select distinct act, split_part(staff, ' as ', 1) as who from grandlivre.audit_rows
+  const rows = await stage.staff.sql(
+    `select distinct act, split_part(staff, ' as ', 1) as who from audit_rows
      where act like 'webhook%' or act like 'event%' order by act`,
   )
   expect(rows).toEqual(
@@ -231,17 +225,16 @@ test('deliveries that wait for a disconnected partner are not shown as late', as
   const id = await subscribe('/waits')
   receiver.behave('/waits', (response) => void response.writeHead(500).end())
   await emit(documentEvent('old'))
-  const { client } = stage.staff
   // The failure is recorded after its answer.
   await until(async () => {
-    const { rowCount } = await client.query(
-      'select from grandlivre.subscriptions where id = $1 and failing_since is not null',
+    const failing = await stage.staff.sql(
+      'select from subscriptions where id = $1 and failing_since is not null',
       [id],
     )
-    return rowCount === 1
+    return failing.length === 1
   })
-  await client.query(
-    `update grandlivre.deliveries set created_at = now() - interval '1 day' where subscription_id = $1`,
+  await stage.staff.sql(
+    `update deliveries set created_at = now() - interval '1 day' where subscription_id = $1`,
     [id],
   )
   const day = 86_400
@@ -251,8 +244,8 @@ test('deliveries that wait for a disconnected partner are not shown as late', as
     /<dt>Late by<\/dt>\s*<dd>([^<]*)</.exec((await staff.open(`/subscriptions/${id}`)).text)![1]
   expect(await lateBy()).toBe('1 d 0 h')
   const connect = (at: string) =>
-    client.query(
-      `update grandlivre.third_parties set disconnected_at = ${at}, disconnected_reason = ${at === 'null' ? at : "'late'"}
+    stage.staff.sql(
+      `update third_parties set disconnected_at = ${at}, disconnected_reason = ${at === 'null' ? at : "'late'"}
        where id = $1`,
       [stage.thirdPartyId],
     )
