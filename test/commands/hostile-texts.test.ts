@@ -1,19 +1,12 @@
 /** What partners, receivers and files write reaches no terminal of staff as it is. */
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { resolve } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import { runInTerminal } from '../../docs/terminal-run.ts'
-import { cli } from '../support/cli.ts'
+import { cli, cliInTerminal, isScriptThere } from '../support/cli.ts'
 import { expectHarmless, hostile } from '../support/fixtures/hostile-names.ts'
 import { forTests } from '../support/for-tests.ts'
 import { createTenants, folders } from '../support/ledgers/tenants.ts'
-import { environment } from '../support/process.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
-import { testMasterKey } from '../support/service.ts'
 
-const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 const exportId = `export_${randomBytes(16).toString('hex')}`
 
 const database = forTests(createTestDatabase)
@@ -97,20 +90,8 @@ test.each([
 test.skipIf(!isScriptThere)(
   'a real terminal gets texts of others without their control characters',
   async () => {
-    const bytes = await runInTerminal({
-      command: `"${process.execPath}" src/cli.ts webhook show 5`,
-      columns: 200,
-      rows: 40,
-      steps: [],
-      folder: resolve(import.meta.dirname, '../..'),
-      env: {
-        ...environment,
-        DATA_DIR: tmpdir(),
-        DATABASE_URL: database.ownerUrl,
-        MASTER_KEY: testMasterKey.toString('hex'),
-      },
-    })
-    const text = String(bytes).replaceAll('\r\n', '\n')
+    const bytes = await cliInTerminal(database.ownerUrl, 'webhook show 5')
+    const text = bytes.replaceAll('\r\n', '\n')
     expect(text).toContain('\\x1b[31m')
     expectHarmless(text)
   },

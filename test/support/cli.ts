@@ -1,7 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
+import { runInTerminal, type Step } from '../../docs/terminal-run.ts'
 import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { createTerminal } from '../../packages/terminal/src/terminal.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
@@ -53,4 +55,24 @@ export function startCli(
   })
   const ended = once(child, 'close').then(([code]) => ({ ...soFar, code }))
   return { child, soFar, ended }
+}
+
+/** Other systems have a program of this name with other options. */
+export const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes(
+  'util-linux',
+)
+
+/**
+ * Runs a staff command in a terminal, 120 characters wide.
+ * @returns the bytes that the terminal gets, as text
+ * @throws {Error} with the exit code and these bytes, if the code is not 0
+ */
+export async function cliInTerminal(ownerUrl: string, words: string, ...steps: Step[]): Promise<string> {
+  const bytes = await runInTerminal({
+    ...{ columns: 120, rows: 40, steps },
+    command: `exec "${process.execPath}" src/cli.ts ${words}`,
+    folder: resolve(import.meta.dirname, '../..'),
+    env: { ...environment, ...environmentOf(ownerUrl) },
+  })
+  return String(bytes)
 }
