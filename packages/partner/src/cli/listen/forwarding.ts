@@ -164,31 +164,23 @@ interface Batch {
  * @param page a page whose events have consecutive numbers
  */
 export function* batchesOf({ events, epoch }: Pick<EventPage, 'events' | 'epoch'>): Generator<Batch> {
-  let packed: NumberedEvent[] = []
-  let texts: string[] = []
-  let bytes = 0
-  for (const each of events) {
-    const text = JSON.stringify(each.event)
-    const size = Buffer.byteLength(text) + 1
-    if (packed.length === deliveryEventsMax || (packed.length > 0 && bytes + size > deliveryBytesMax)) {
-      yield batchOf(packed, texts, epoch)
-      packed = []
-      texts = []
-      bytes = 0
+  for (let first = 0; first < events.length; ) {
+    const texts: string[] = []
+    let bytes = 0
+    for (const { event } of events.slice(first, first + deliveryEventsMax)) {
+      const text = JSON.stringify(event)
+      bytes += Buffer.byteLength(text) + 1
+      if (texts.length > 0 && bytes > deliveryBytesMax) break
+      texts.push(text)
     }
-    packed.push(each)
-    texts.push(text)
-    bytes += size
-  }
-  if (packed.length > 0) yield batchOf(packed, texts, epoch)
-}
-
-function batchOf(events: NumberedEvent[], texts: string[], epoch: number | undefined): Batch {
-  return {
-    events,
-    body: Buffer.from(`[${texts.join(',')}]`),
-    sequence: `${events[0]!.sequence}-${events.at(-1)!.sequence}`,
-    epoch,
+    const packed = events.slice(first, first + texts.length)
+    first += packed.length
+    yield {
+      events: packed,
+      body: Buffer.from(`[${texts.join(',')}]`),
+      sequence: `${packed[0]!.sequence}-${packed.at(-1)!.sequence}`,
+      epoch,
+    }
   }
 }
 
