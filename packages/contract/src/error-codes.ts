@@ -132,10 +132,10 @@ export const errorCodes = {
     status: 404,
     message: 'No such entry in this folder',
     cause:
-      'No entry of the folder has the id, and no validated one the invoice number or partner id. With `draft`: none ' +
-      'that awaits validation.',
+      'No entry of the folder has this id, and no validated entry has this invoice number or partner id. With `draft`: ' +
+      'no entry that awaits validation has it.',
     remedy:
-      'Check the folder and `id`, whose letter case and leading zeros count. Name an entry that awaits validation by ' +
+      'Check the folder and `id`: letter case and leading zeros count. Name an entry that awaits validation by ' +
       'its `producerId`, or add `draft`.',
   },
   'ERR-EXPORT-NOT-FOUND': {
@@ -213,7 +213,7 @@ export const errorCodes = {
       'The event that follows the number in `after` happened more than 30 days ago and was deleted. `details.oldest` is the ' +
       'first number still kept.',
     remedy:
-      'What is gone has to be read from the ledger itself. Then go on with `after` one below `details.oldest`.',
+      'Read from the ledger what the lost events were about. Then go on with `after` one below `details.oldest`.',
   },
   'ERR-EXPORT-EXPIRED': {
     status: 410,
@@ -226,9 +226,9 @@ export const errorCodes = {
     message:
       'Changes since this cursor can no longer be told; compare the copy with its blocks, and read what differs',
     cause:
-      'The cursor in `since` was once valid, and what changed after it is not known any more: it is too old (the ' +
+      'The cursor in `since` was once valid, but what changed after it is no longer known: it is too old (the ' +
       'operators keep changes for 400 days by default), another server took the place of the database, after a ' +
-      'failover or a restore, or this version of the service writes lines otherwise. The message says which.',
+      'failover or a restore, or this version of the service writes lines differently. The message names the reason.',
     remedy:
       'Keep the rows, compare them with the blocks of the selection, read the ranges that differ by `entries`, and go on ' +
       'with the cursor of the blocks. Or read the selection once in full, without `since`.',

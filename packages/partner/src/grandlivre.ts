@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { createTerminal } from '../../terminal/src/terminal.ts'
 /** `grandlivre <command>`: the command line of partners. */
+import { createTerminal } from '../../terminal/src/terminal.ts'
 import { exitCodes, localFailure } from './cli/exit-codes.ts'
 import { run, tell } from './cli/run.ts'
 
-/** npm and the terminal both pass on the same Ctrl-C, milliseconds apart. A second one from a person comes later. */
+/** npm and the terminal pass on the same Ctrl-C within milliseconds. A person who presses it twice takes longer. */
 const signalEchoMs = 500
 
 const stop = new AbortController()
@@ -38,5 +38,5 @@ const exitCode = await run(words, { env, terminal, signal: stop.signal })
 // After an interruption the process ends at once, even if something is still being awaited.
 if (stop.signal.aborted) process.exit(exitCode)
 process.exitCode = exitCode
-// An open pipe for answers must not keep the process running, either.
+// An open pipe at standard input must not keep the process running.
 input.pause()

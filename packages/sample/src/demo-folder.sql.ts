@@ -30,7 +30,7 @@ export async function forgetExports(client: ClientBase, { schemaId, folderId }: 
 }
 
 /**
- * Changes the comments of some validated entries from all over the exercice; of all of them if there are too few.
+ * Changes the comments of up to `count` validated entries from all over the exercice.
  * @returns how many were changed
  */
 export function correctComments(

@@ -41,7 +41,7 @@ export interface DemoOptions {
 }
 
 /**
- * Creates whatever the folder lacks, and its credentials. Credentials in the file are kept if they still open the
+ * Creates the folder, or what it lacks, and its credentials. Credentials in the file are kept if they still open the
  * folder.
  */
 export async function ensureDemoFolder(

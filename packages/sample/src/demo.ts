@@ -52,7 +52,7 @@ const options = {
   },
   out: { value: 'folder', help: 'where the exported files go; default out' },
   firm: {
-    help: `instead of the tour a firm of ${firm.folders} folders, whose books are corrected, and a copy of it that follows`,
+    help: `instead of the tour: a firm of ${firm.folders} folders with a bookkeeper who corrects them, and a copy that follows`,
   },
   every: {
     value: 'seconds',
@@ -62,7 +62,7 @@ const options = {
   once: { help: 'stop after the tour instead of running on' },
 } as const
 
-/** @throws {Error} if something is missing or wrong, with the remedy. Nothing is left running afterwards */
+/** @throws {Error} whose message says what is wrong and what to do. Nothing is left running afterwards */
 async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   const { movements, out = 'out', every, once: ends = false } = given
   if (given.firm && (ends || given.out !== undefined))

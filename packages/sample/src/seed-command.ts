@@ -33,20 +33,20 @@ export const seedCommand = command({
       help: 'another number gives another ledger',
     },
     'folder-reference': { value: 'text', default: 'SEED', help: 'reference of the folder' },
-    replace: { help: 'empty the folder of that reference first; its id and its tokens stay' },
+    replace: { help: 'empty the folder with that reference first; its id and its tokens stay' },
     folders: {
       value: 'count',
       is: numberKind('a number', 1, foldersMax),
-      help: 'fill a new firm of that many folders, each with --movements; print its id and a firm token',
+      help: 'fill a new firm with this number of folders, each with --movements; print its id and a firm token',
     },
     firms: {
       value: 'count',
       is: numberKind('a number', 1, 100),
-      help: 'that many such firms, with a token each; with --folders',
+      help: 'with --folders: number of such firms, each with a token',
     },
     partner: {
       value: 'code',
-      help: `the third party of those tokens; made if there is none of that code; default ${partnerDefault}`,
+      help: `third party that gets the tokens; created if none has this code; default ${partnerDefault}`,
     },
   },
   run: async (terminal: StaffTerminal, given) => {

@@ -58,8 +58,8 @@ interface LedgerOptions {
 
 interface FolderOptions extends LedgerOptions {
   /**
-   * What to do if a folder has the reference: true empties it and fills it again, and its id and tokens stay. Default:
-   * refuse.
+   * Empties a folder that has the reference and fills it again; its id and tokens stay. Default: such a folder is
+   * refused.
    */
   replace?: boolean
 }
@@ -132,7 +132,7 @@ export async function seedFolder(client: ClientBase, options: FolderOptions) {
   const filled = await addLedger(loading, key, random, { ...options, thirdPartyId })
   await loading.load()
   await publishSeed(client, key, filled.exercices, deleted)
-  return { ...key, firmId, ...filled, /** Bytes of rows. */ loadedBytes: loading.bytes() }
+  return { ...key, firmId, ...filled, /** Bytes of the rows that were sent. */ loadedBytes: loading.bytes() }
 }
 
 /**
@@ -317,5 +317,12 @@ function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOp
     await reserve()
   }
 
-  return { ids, writer, reserve, load, loadBatch, /** Of rows sent to the database. */ bytes: () => bytes }
+  return {
+    ids,
+    writer,
+    reserve,
+    load,
+    loadBatch,
+    /** Bytes of the rows that were sent. */ bytes: () => bytes,
+  }
 }

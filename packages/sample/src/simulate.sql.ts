@@ -7,7 +7,7 @@ import type { ClientBase, QueryResultRow } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../../src/db/statement.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
-/** Ids of randomly chosen folders of the firm; of all its folders if there are too few. */
+/** Ids of up to `count` randomly chosen folders of the firm. */
 export function pickFolders(client: ClientBase, firmId: string, count: number) {
   return queryRows<FolderKey>(
     client,

@@ -10,7 +10,7 @@ import { environment, runNode } from '../../../test/support/process.ts'
 import { until } from '../../../test/support/until.ts'
 
 let folder: string
-/** The folder of the database, in there. */
+/** Name of the folder of the database, in `folder`. */
 let data: string
 /** Settings of one test. */
 let more: Record<string, string>
@@ -28,7 +28,7 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
-  // After a failed test: it ends its commands, too, which would outlive a kill.
+  // After a failed test the demo still runs. SIGTERM also ends its commands, which would outlive a kill.
   if (child.exitCode === null && child.signalCode === null && child.kill('SIGTERM'))
     await once(child, 'close')
   child.kill('SIGKILL')
@@ -41,7 +41,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** @returns its exit code and signal */
 function demo(...words: string[]): Promise<[number | null, string | null]> {
-  // Its commands use the access and the folder of the demo, not those that the reader has chosen elsewhere.
+  // The reader has chosen another access and folder. The demo must not use them.
   const chosen = { GRANDLIVRE_URL: 'http://127.0.0.1:1', GRANDLIVRE_SOCIETY: '1' }
   const env = { ...environment, ...chosen, DATA_DIR: join(folder, data), PORT: '0', ...more }
   const out = words.includes('--out') || words.includes('--firm') ? [] : ['--out', join(folder, 'out')]
@@ -59,7 +59,7 @@ test('the demo succeeds and lists exactly the files that it wrote', async () => 
   // The lock of a copy is an empty file beside it.
   const written = (await readdir(join(folder, 'out'))).filter((name) => !name.endsWith('.lock'))
   expect(written.toSorted()).toEqual(named.toSorted())
-  // A partner's copy, made and then changed.
+  // The tour makes a copy, and then changes it.
   expect(output.out).toMatch(
     /5 of 5 ledgers copied, .*^The bookkeeper corrects 100 entries\.$.*1 of 5 ledgers copied, .* 5 ledgers with 2,000 movements are equal; .*^\d+ .* DEMO-4 +current$/ms,
   )
@@ -69,7 +69,7 @@ test('the demo succeeds and lists exactly the files that it wrote', async () => 
 /** A reader pastes lines into another terminal, whose Node may be an older one. */
 function otherTerminal(): { PATH: string; HOME: string } {
   const path = process.env['PATH']!.split(delimiter).filter((part) => !part.includes('node_modules'))
-  // Where login keeps its accesses is nothing that the demo leaves.
+  // The pasted login writes its file below HOME, which the test removes.
   return { PATH: path.join(delimiter), HOME: join(folder, data) }
 }
 
@@ -79,7 +79,7 @@ async function paste(line: string): Promise<string> {
   return stdout
 }
 
-/** Interrupts a line that runs on once it says that it does. */
+/** Runs a line, and interrupts it once it prints this text. */
 async function pasteAndInterrupt(line: string, saying: string): Promise<void> {
   const shell = spawn('/bin/sh', ['-c', line], { env: otherTerminal(), detached: true })
   let said = ''
@@ -101,7 +101,7 @@ test('the demo refills its folder with another size, and stops entirely when its
   for (const line of pasted) await paste(line)
   await pasteAndInterrupt(listen, 'Listening for all kinds of events of folder ')
   expect(output.out).toMatch(/^The TRA file can be imported: 1,500 movements; /m)
-  // Lines fit a terminal, apart from the paths of this test and what the commands print.
+  // Lines of the demo fit a terminal. Paths of this test and the output of commands may be longer.
   const own = output.out.replaceAll(folder, '').replaceAll(/^\$.*?\n\n/gms, '')
   expect(own).toContain('npx grandlivre login --profile demo --firm --from')
   expect(own.split('\n').filter((line) => line.length > 79)).toEqual([])

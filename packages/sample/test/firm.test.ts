@@ -45,7 +45,7 @@ test('seed --folders makes firms with different, balanced ledgers and one firm t
   expect(found.map(({ movements, unbalanced }) => [movements, unbalanced])).toEqual(Array(8).fill([400, 0]))
   expect(new Set(found.map(({ amounts }) => amounts)).size).toBe(8)
   expect(found.slice(0, 2).map(({ reference }) => reference)).toEqual(['SEED-1', 'SEED-2'])
-  // One partner, whose secret is shown once, and a token for each firm.
+  // There is one partner, whose secret is shown once, and a token for each firm.
   expect(out.match(/^Secret: glv_secret_/gm)).toHaveLength(1)
   expect(out.match(/^Token: glv_firm_/gm)).toHaveLength(2)
   const { rows } = await pool.query('select firm_id, folder_id, level from tokens order by firm_id')

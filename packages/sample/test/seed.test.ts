@@ -32,13 +32,13 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Rows of a query whose $1 is the folder. */
+/** Runs a query whose $1 is the folder. */
 // biome-ignore lint/suspicious/noExplicitAny: each test knows its columns.
 async function rowsOf(sql: string, folderId = folder.folderId): Promise<any[]> {
   return (await client.query(sql, [folderId])).rows
 }
 
-/** Entries that do not balance, or have less than two movements. */
+/** Finds entries that do not balance, or have fewer than two movements. */
 const unbalanced = (folderId: string) =>
   rowsOf(
     `select e.id from entries e left join movements m on (m.schema_id, m.folder_id, m.entry_id) = (e.schema_id, e.folder_id, e.id)

@@ -1,6 +1,6 @@
 /** Writes sizes, counts and times for people. */
 
-// A single formatter for all counts: making one takes 40 microseconds, and progress shows a count for every chunk.
+// Made once: to make a formatter takes 40 microseconds, and progress shows a count for every chunk.
 const counts = new Intl.NumberFormat('en')
 
 export function countText(count: number): string {

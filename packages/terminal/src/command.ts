@@ -1,6 +1,6 @@
-/** Declares commands: how their words are read, and their help, which is also their page in the docs. */
+/** Declares commands: their arguments and options, and their help, from which docs/commands.md is made. */
 
-/** Restricts the value of an option or argument, which could otherwise be any text. */
+/** A kind of value. An option or argument without a kind takes any text. */
 export interface Kind<Value> {
   /** Follows the word "takes" in messages: `a number from 1 to 999999`. */
   takes: string
@@ -74,7 +74,7 @@ export interface Declaration<A, O> {
   examples?: readonly string[]
 }
 
-/** A command, in a form that is the same whatever arguments and options it declares. */
+/** A command with any arguments and options. */
 export interface Command<Context> extends Declaration<Arguments, Options> {
   run(context: Context, given: Record<string, unknown>): Promise<void>
 }
@@ -95,7 +95,7 @@ export interface Program<Context> {
   /** The word that calls it, such as `grandlivre`. */
   call: string
   about: string
-  /** By the first words that several commands share: what these commands are about. */
+  /** Describes groups of commands, by the first words that the names of a group share. */
   groups: Record<string, string>
   /** The commands, in the order in which help lists them. */
   commands: readonly Command<Context>[]
@@ -105,7 +105,7 @@ export interface Program<Context> {
   exitCodes: readonly (readonly [code: string, means: string])[]
 }
 
-/** Most characters in a line of help. */
+/** Longest line of help, in characters. */
 const width = 80
 
 /** Lists all commands, one a line. @param group the first words of the commands to list; if absent, all commands */
@@ -175,7 +175,7 @@ function helpText({ help, choices, ...option }: Argument & Partial<Option>): str
   return notes.length === 0 ? help : `${help} (${notes.join('; ')})`
 }
 
-/** Two columns: the names, and beside them their texts. */
+/** Writes two columns: names, and their texts. */
 function aligned(rows: readonly (readonly [name: string, text: string])[]): string[] {
   const indent = Math.max(...rows.map(([name]) => name.length)) + 4
   return rows.flatMap(([name, text]) => {

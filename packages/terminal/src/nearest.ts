@@ -1,6 +1,6 @@
 /** Finds the word in a list that a misspelt word most likely means. */
 
-/** @returns undefined if more than a third of the letters differ from every word */
+/** @returns undefined if the nearest word differs in more than two letters and in more than a third of them, or in all */
 export function nearest(word: string, words: string[]): string | undefined {
   const distances = words.map((other) => ({ other, distance: distanceOf(word, other) }))
   const [best] = distances.sort((a, b) => a.distance - b.distance)

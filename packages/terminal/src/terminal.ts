@@ -110,7 +110,7 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
     ...(input.isTTY ? { keys: (signal?: AbortSignal) => keysOf(person, signal) } : {}),
     async ask(question, { hidden = false, signal } = {}) {
       progress.clear()
-      // Otherwise readline writes the question, because it redraws it together with the visible answer.
+      // For a visible answer on a terminal, readline writes the question, because it redraws both together.
       if (hidden || !input.isTTY) err.write(`${question} `)
       const answer = input.isTTY ? await typed(person, question, hidden, signal) : await nextPiped(signal)
       if (hidden && input.isTTY) err.write('\n')

@@ -74,7 +74,8 @@ function findCommand<Context>(
 }
 
 /**
- * The command that the user most likely meant: its first words, as long as each given word is similar to a known one.
+ * Finds the command that the user most likely meant.
+ * @returns its first words, up to the first given word that is similar to no known one
  */
 function meantBy([word = '', ...more]: readonly string[], names: readonly string[][]): string[] {
   const firsts = names.flatMap(([first]) => first ?? [])

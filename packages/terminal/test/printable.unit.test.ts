@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { printable, printableJson } from '../src/printable.ts'
 
-/** Text, as a terminal shows it, and within JSON. */
+/** A text, what a terminal shows of it, and its form in JSON. */
 const cases: [text: string, shown: string, inJson: string][] = [
   ['Café 日本 😀 n°1', 'Café 日本 😀 n°1', 'Café 日本 😀 n°1'],
   ['\\x1b typed as letters', '\\x1b typed as letters', '\\\\x1b typed as letters'],

@@ -64,7 +64,7 @@ describe('progress', () => {
   })
 })
 
-/** A terminal whose user the test plays. */
+/** Makes a terminal on which the test types. */
 function setTerminal({ isTTY = false } = {}) {
   const out = setOutput({ isTTY })
   const err = setOutput({ isTTY })
@@ -116,7 +116,7 @@ describe('questions', () => {
     const answer = terminal.ask('Secret?', { hidden: true })
     input.write('\x03')
     await expect(answer).rejects.toThrow('Interrupted')
-    // What comes next has a line of its own.
+    // The next output begins on a new line.
     expect(err.taken()).toBe('Secret? \n')
     expect(interruptions()).toBe(1)
   })

@@ -1,4 +1,4 @@
-/** Commands as they are declared, read from words. */
+/** Reads words of command lines by declarations of commands. */
 import { describe, expect, test } from 'vitest'
 import { command, type Kind, type Program } from '../src/command.ts'
 import { UsageError } from '../src/command-errors.ts'

@@ -1,7 +1,6 @@
 /**
- * `grandlivre completion` writes a script for the shell, made from the declarations of the commands. One function
- * serves both bash and zsh, which runs it through its bashcompinit. `grandlivre version` prints what a bug report
- * should name.
+ * `grandlivre completion` writes a script for the shell, made from the declarations of the commands. bash and zsh use
+ * the same function; zsh runs it through its bashcompinit. `grandlivre version` prints what a bug report should name.
  */
 import { command, helpOption, type Options, type Program } from '../../../terminal/src/command.ts'
 import { interfaceVersion } from '../client/api/calls.ts'
@@ -24,7 +23,7 @@ export const versionCommand = command({
   },
 })
 
-/** @param program returns the commands whose words are completed; a function, because this command is one of them */
+/** @param program returns the program to complete. It is a function because the program contains this command */
 export const completion = (program: () => Program<CommandCall>) =>
   command({
     name: 'completion',
@@ -32,7 +31,7 @@ export const completion = (program: () => Program<CommandCall>) =>
     about: `Prints a script for the shell, which completes commands, options and their
 values. It completes the word grandlivre, so the package has to be installed
 globally (npm install --global), or grandlivre has to be an alias.`,
-    arguments: { shell: { choices: ['bash', 'zsh'], help: 'whose script it is' } },
+    arguments: { shell: { choices: ['bash', 'zsh'], help: 'the shell that will run the script' } },
     examples: [
       "echo 'source <(grandlivre completion bash)' >> ~/.bashrc",
       "echo 'source <(grandlivre completion zsh)' >> ~/.zshrc",
@@ -77,7 +76,7 @@ function completionLines({ call, commands, options: common }: Program<CommandCal
 
 /**
  * The beginning of the shell function. `typed` holds the words before the one to complete, each between two blanks.
- * bash splits `--wire=g` into three words. zsh keeps it as one, so `start` keeps its part up to the equals sign.
+ * bash splits `--wire=g` into three words. zsh keeps it as one word; its part up to the equals sign is then in `start`.
  */
 const completionStart = (call: string) => [
   `_${call}() {`,

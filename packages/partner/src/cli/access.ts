@@ -70,8 +70,8 @@ export function variablesSet(env: Environment): string[] {
 
 /**
  * @param society takes precedence over the society of the environment and the file
- * @param profile of the login file. If given, it takes precedence over the environment; then the society is also the
- *   profile's, or none
+ * @param profile of the login file. If given, it takes precedence over the environment; the society is then that of the
+ *   profile, or none
  * @throws {Failure} if the access is missing or incomplete, or if others can read the login file
  */
 export function findAccess(env: Environment, society?: string, profile?: string): FoundAccess {
@@ -201,7 +201,7 @@ async function changeProfiles(
   return path
 }
 
-/** Takes the lock, and first removes one that a killed process left. @returns false if another process has the lock */
+/** Tries to take the lock. Removes a lock that a killed process left. @returns false if there was a lock */
 async function takeLock(lock: string): Promise<boolean> {
   try {
     await writeFile(lock, '', { flag: 'wx' })

@@ -1,7 +1,7 @@
 /** Judges the answers of receivers, and puts them into sentences. */
 import { excerptOf } from '../../../terminal/src/printable.ts'
 
-/** A colon and the beginning of an answer; empty if the answer is. */
+/** A colon and the beginning of an answer; an empty text for an empty answer. */
 export function quoted(answer: string | null): string {
   const text = excerptOf(answer ?? '')
   return text === '' ? '' : `: ${text}`

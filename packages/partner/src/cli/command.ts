@@ -1,4 +1,4 @@
-/** What every command of the partner's command line is given to work with. */
+/** What every command of the partner's command line works with. */
 import { secondsText } from '../../../terminal/src/amounts.ts'
 import type { Given } from '../../../terminal/src/command.ts'
 import type { Terminal } from '../../../terminal/src/terminal.ts'
@@ -9,29 +9,29 @@ import { type Access, findAccess, inGivenWords, profileKind } from './access.ts'
 /** Options that every command has. */
 export const commonOptions = {
   profile: { value: 'name', is: profileKind, help: 'the access that login --profile kept under this name' },
-  society: { value: 'id', help: 'the folder, where the token is one of a firm' },
+  society: { value: 'id', help: 'the folder, if the token is that of a firm' },
   json: { help: 'print results, and an error on standard error, as lines of JSON' },
-  quiet: { help: 'print results and errors alone, and not what happens meanwhile' },
+  quiet: { help: 'print only results and errors' },
 } as const
 
 /** The parts of the process that the command line uses. */
 export interface CommandProcess {
   env: NodeJS.ProcessEnv
   terminal: Terminal
-  /** Aborts on Ctrl-C and SIGTERM. If the command then throws, the exit code is 130. */
+  /** Aborts on Ctrl-C, SIGTERM and SIGHUP. If the command then throws, the exit code is 130. */
   signal: AbortSignal
 }
 
 export type CommandCall = ReturnType<typeof commandCall>
 
-/** @param tell prints an error that does not end the command in the same form as one that does */
+/** @param tell prints an error and lets the command go on. All errors have the same form */
 export function commandCall(
   given: Record<string, unknown>,
   { env, terminal: all, signal }: CommandProcess,
   tell: (error: unknown) => void,
 ) {
   const { json, quiet, ...chosen } = given as Given<unknown, typeof commonOptions>
-  // Commands that take several profiles or folders find their accesses themselves; here the first stands for all.
+  // Commands that take several profiles or folders find their accesses themselves. Here only the first one counts.
   const [profile] = [chosen.profile].flat()
   const [society] = [chosen.society].flat()
   const terminal = { ...all, ...(quiet ? { note: () => {}, progress: () => {} } : {}) }
@@ -48,7 +48,7 @@ export function commandCall(
     }
   }
   /**
-   * @param name of a profile; given by commands that take several profiles
+   * @param name of a profile; for an error about one of several profiles
    * @throws {Failure} if there is no access
    */
   const access = (name = profile) => findAccess(env, society, name)

@@ -38,7 +38,7 @@ export async function identify(
   { library, signal }: Pick<CommandCall, 'library' | 'signal'>,
   { society: chosen, ...access }: Parameters<CommandCall['library']>[0],
 ) {
-  // The service refuses a request that names a folder which the token does not open.
+  // The requests name no folder: the service would refuse a folder that the token does not open.
   const ledger = library(access)
   const { requests } = ledger
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
@@ -62,8 +62,8 @@ export async function identify(
     /** All folders that the token opens. */
     societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
     /**
-     * Groups of routes that the token opens, and when it expires, in ISO 8601: null if never; undefined from an older
-     * service.
+     * Groups of routes that the token opens, and when it expires: ISO 8601, or null for never. An older service sends
+     * neither.
      */
     groups,
     expiresAt,

@@ -23,10 +23,10 @@ import { localFailure } from './exit-codes.ts'
 import { factsOf, identify } from './identity.ts'
 
 const options = {
-  from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
-  firm: { help: 'with --from: the token of the firm, which opens all its folders' },
+  from: { value: 'file', help: 'read the access from a credentials.json, such as the demo writes' },
+  firm: { help: 'with --from: take the token of the firm, which opens all its folders' },
   url: { value: 'address', help: 'https://host' },
-  replace: { help: 'take the place of another access that the profile has' },
+  replace: { help: 'replace another access that the profile has' },
 } as const
 
 type Login = Given<unknown, typeof options>
@@ -41,8 +41,8 @@ checks them, and keeps them in a file that only you can read. The environment
 Token and secret are never options, which other users of this machine could
 see: a script pipes the answers, one a line.
 
-One file keeps several accesses, each under the name that --profile gives it:
-those of several firms, say. Without --profile it is the profile default.`,
+The file can keep several accesses, such as those of several firms, each under
+the name that --profile gives. Without --profile the name is default.`,
   options,
   examples: [
     'grandlivre login --url https://ledger.example.com',
@@ -61,7 +61,7 @@ async function runLogin(call: CommandCall, given: Login): Promise<void> {
   const isLost = kept && !isOfDemo && !(isSameService && kept.token === access.token)
   if (isLost && !given.replace)
     throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
-      'Keep this one beside it with --profile <name>, or give --replace.',
+      'Keep the new one beside it with --profile <name>, or give --replace.',
     ])
   const identity = await identify(call, access)
   const path = await writeAccess(env, access, profile)
@@ -85,9 +85,9 @@ async function accessFrom(
   { from, firm, url }: Login,
 ): Promise<Access & { from?: string }> {
   if (from !== undefined && url !== undefined)
-    throw new UsageError('--from holds everything: leave out --url')
+    throw new UsageError('--from names a file that has the address: leave out --url')
   if (from !== undefined) return readCredentials(from, society, firm)
-  if (firm) throw new UsageError('--firm chooses a token of --from: without it, the answer says which')
+  if (firm) throw new UsageError('--firm chooses a token of --from: give --from, too')
   const baseUrl = url ?? (await answerTo('Address of the service (https://...):'))
   try {
     checkedBaseUrl(baseUrl)
@@ -105,7 +105,7 @@ async function accessFrom(
   }
 }
 
-/** Reads the credentials that the demo writes. For a society it takes the token of the firm from them. */
+/** Reads the credentials that the demo writes. If a society is given, takes the token of the firm. */
 async function readCredentials(path: string, society?: string, isOfFirm = society !== undefined) {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
@@ -155,11 +155,13 @@ of the token, and folder. Tokens and secrets are not shown.`,
 
 const remove = command({
   name: 'profiles remove',
-  summary: 'remove one of them',
+  summary: 'remove one of the accesses that login kept',
   about: `Removes a profile from the file that grandlivre login wrote, and the file with
 its last one. The token stays valid: ask the operators of the service to revoke
 it.`,
-  arguments: { name: { is: profileKind, help: 'as profiles shows it; default, where login named none' } },
+  arguments: {
+    name: { is: profileKind, help: 'as profiles shows it; default after a login without --profile' },
+  },
   async run({ terminal, env, json }: CommandCall, { name: profile }) {
     const file = await removeAccess(env, profile)
     if (json) terminal.json({ file, profile })

@@ -15,7 +15,7 @@ const missing = ['script', 'bash', 'zsh'].filter((program) => !isThere(program))
 if (missing.length > 0)
   console.warn(`Not all tests of completion: ${missing.join(', ')} is not there, see .ci/run`)
 
-/** What is typed before Tab, and what the line is afterwards. */
+/** The line before Tab is pressed, and the line after it. */
 const cases: Record<string, string> = {
   'grandlivre pul': 'grandlivre pull',
   'grandlivre pull --form': 'grandlivre pull --format',
@@ -43,7 +43,7 @@ describe.each([
       const { out: script } = await grandlivre({}, ['completion', shell])
       writeFileSync(join(folder, 'script'), script)
       writeFileSync(join(folder, 'credentials of me.json'), '')
-      // Tab, to the start of the line, and the line is printed instead of run.
+      // Tab completes the line. An echo before the line makes the shell print the line instead of running it.
       const lines = Object.keys(cases).map((typed) => `${typed}\t\x01echo '<'; echo \x05\n`)
       const keys = ['source ./script\n', ...lines, 'echo the end\n', 'exit\n'].join('')
       const bytes = await runInTerminal({

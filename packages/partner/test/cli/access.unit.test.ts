@@ -99,7 +99,7 @@ test('the error for a missing or broken login file names it and says what to do'
 
 test('an interrupted login leaves the file as it was', async () => {
   const path = await writeAccess({ HOME: home }, access)
-  // The draft of this process exists already, as if it could not be written.
+  // The draft cannot be written because its file exists already.
   writeFileSync(`${path}.${process.pid}`, '')
   await expect(writeAccess({ HOME: home }, { ...access, token: 'other' })).rejects.toThrow('EEXIST')
   expect(JSON.parse(readFileSync(path, 'utf8')).token).toBe('glv_api_1')
@@ -118,7 +118,7 @@ test('logins at the same time all keep their profiles, and a leftover lock stops
   expect(readdirSync(dirname(lock))).toEqual(['access.json'])
 })
 
-test('the error names a folder that stands in place of the login file', () => {
+test('the error names a folder that is in place of the login file', () => {
   const path = loginFile({ HOME: home })
   mkdirSync(path, { recursive: true })
   expect(() => findAccess({ HOME: home })).toThrow(`${path} cannot be read: EISDIR`)

@@ -1,4 +1,6 @@
-/** Each exit code, and what a failure prints: as prose, and with `--json` as one object, the last line of standard error. */
+/**
+ * Each exit code, and what a failure prints: prose, or with `--json` one object, which is the last line of standard error.
+ */
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -12,7 +14,7 @@ import type { Fault } from '../support/client/faulty-proxy.ts'
 type Environment = Record<string, string>
 
 const { its, folder, at, none } = proxiedStage()
-/** Of a token for exports alone. */
+/** The environment of a caller whose token opens exports alone. */
 let exportsOnly: Environment
 beforeAll(async () => {
   const { staff, company } = its.stage
@@ -104,7 +106,7 @@ const cases: Record<string, Failing> = {
     pull('--exercice', '11', '--wire', 'br'),
     /^--wire takes identity, gzip, zstd, not "br"\n/,
   ),
-  // The command line would show it to other users.
+  // Other users of the machine could see the command line.
   'a token in an option': wrong(['login', '--token', 'glv_x'], /^There is no option --token/),
   'a secret in an option': wrong(['login', '--secret', 'glv_x'], /^There is no option --secret/),
   'a password in an address': wrong(['sync', '--to', 'postgres://a:b@h/c']),
@@ -284,7 +286,7 @@ describe('--json and the exit code report', () => {
   })
 })
 
-test('with --quiet only the error is printed, as prose unless --json is given', async () => {
+test('--quiet prints nothing but the error, which is prose without --json', async () => {
   const words = ['pull', '--exercice', '11', '--out', at('new.ndjson'), '--force']
   const loud = await grandlivre(its.company, words)
   expect(loud).toMatchObject({ code: 0, error: expect.stringContaining('Exercice 11,') })

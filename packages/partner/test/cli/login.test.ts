@@ -46,7 +46,7 @@ test('login accepts the credentials of the demo, and warns that the environment 
   expect(done.code).toBe(0)
   expect(done.error).toContain('of this environment win over the file')
   expect(JSON.parse(readFileSync(file(), 'utf8')).token).toBe(company['GRANDLIVRE_TOKEN'])
-  // A folder is named by those who hold the token of the firm.
+  // --society takes the token of the firm.
   await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112', '--replace'])
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({
     token: firm['GRANDLIVRE_TOKEN'],
@@ -122,7 +122,7 @@ test('several profiles can be saved, and one is overwritten only on request', as
   expect((await logIn({ HOME: home }, firm, '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
   expect((await run('doctor')).out).toContain('token: of a company')
   expect((await run('doctor', '--profile', 'firm')).out).toContain('token: of a firm')
-  // What is named wins over the environment.
+  // --profile wins over the environment.
   const { out } = await grandlivre({ HOME: home, ...company }, ['doctor', '--profile', 'firm'])
   expect(out).toContain('token: of a firm')
   const before = readFileSync(file(), 'utf8')

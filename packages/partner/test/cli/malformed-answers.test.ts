@@ -1,4 +1,4 @@
-/** Answers that are not the service's: one error that says what and where, and no words of the runtime. */
+/** Answers that the service would not give. Each gets one error that names what is wrong, without words of the runtime. */
 import { beforeAll, expect, test } from 'vitest'
 import { Grandlivre } from '../../src/client/grandlivre.ts'
 import { grandlivre, writeCredentials } from '../support/cli/command-line.ts'
@@ -26,12 +26,12 @@ const done = {
 }
 const sync = ['sync', '--to', at('copy.sqlite')]
 
-/** What an error says of an answer. */
+/** The message for an answer to this request. */
 const not = (request: string, what: string) => `${request} was not answered as the service does: ${what}`
 
 /** Command, answers by the ends of paths, and what the error says. */
 const cases: [string[], Record<string, unknown>, string][] = [
-  // No database keeps these as they are.
+  // No database can store these names.
   ...['a\0b', 'a\ud800b'].map((name): [string[], Record<string, unknown>, string] => [
     sync,
     { '/mad/ledgers': [{ society: '1', firm: { id: '1', name }, name: 'x', reference: null, cursor: 'c' }] },
@@ -91,21 +91,24 @@ const cases: [string[], Record<string, unknown>, string][] = [
     'answer is no list',
   ],
 ]
-test.each(cases)('%s with %o', async (command, bodies, expected) => {
-  its.proxy.fault = (path) => {
-    const [asked] = path.split('?')
-    const end = Object.keys(bodies).find((each) => asked!.endsWith(each))
-    if (end === undefined) return path.includes('/mad/movements?') ? { kind: 'noTrailers' } : undefined
-    const headers = { 'Content-Type': 'application/json', ETag: '"1"' }
-    return { kind: 'answer', status: 200, headers, body: JSON.stringify(bodies[end]) }
-  }
-  const { code, error } = await grandlivre(its.company, command)
-  expect([code, error]).toEqual([5, expect.stringContaining(expected)])
-  expect(error).not.toMatch(runtimeWords)
-})
+test.each(cases)(
+  'the command %j exits with 5 and names what is wrong with the answers %o',
+  async (command, bodies, expected) => {
+    its.proxy.fault = (path) => {
+      const [asked] = path.split('?')
+      const end = Object.keys(bodies).find((each) => asked!.endsWith(each))
+      if (end === undefined) return path.includes('/mad/movements?') ? { kind: 'noTrailers' } : undefined
+      const headers = { 'Content-Type': 'application/json', ETag: '"1"' }
+      return { kind: 'answer', status: 200, headers, body: JSON.stringify(bodies[end]) }
+    }
+    const { code, error } = await grandlivre(its.company, command)
+    expect([code, error]).toEqual([5, expect.stringContaining(expected)])
+    expect(error).not.toMatch(runtimeWords)
+  },
+)
 
 test.each([null, 'x', [], [null, 5, {}], { parameter: 'x' }])(
-  'a refusal with the issues %o',
+  'a refusal with the malformed issues %o keeps its message and its exit code',
   async (issues) => {
     const body = JSON.stringify({
       error: { code: 'ERR-VALIDATION', message: 'Refused', details: { issues } },
@@ -116,7 +119,7 @@ test.each([null, 'x', [], [null, 5, {}], { parameter: 'x' }])(
   },
 )
 
-test('the error for a range that is no number, or a line that is no JSON, says where it is', async () => {
+test('the error for a malformed first line of changes names the wrong member', async () => {
   const [baseUrl, token, secret] = ['URL', 'TOKEN', 'SECRET'].map(
     (name) => its.company[`GRANDLIVRE_${name}`]!,
   )

@@ -1,4 +1,4 @@
-/** What servers, folders and receivers write reaches no terminal as it is, however wide it is, and no pipe. */
+/** Texts of servers, folders and receivers are escaped before they reach a terminal or a pipe. */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 /** As a terminal shows the beginning of the hostile text. */
 const shownHostile = 'Ab\\x1b[31mc\\x9b2Jd\\x07e'
 const year = ['--exercice', '2025', '--out', at('year.ndjson')]
-/** Every command, as far as it gets with a token that opens several folders. */
+/** The words that run each command. With a token that opens several folders, some commands end in an error. */
 const words: Record<string, string[]> = {
   login: ['login', '--from', at('credentials.json'), '--firm', '--replace'],
   profiles: ['profiles'],
@@ -39,8 +39,9 @@ const words: Record<string, string[]> = {
   'webhook list': ['webhook', 'list'],
   'webhook doctor': ['webhook', 'doctor', '1000'],
 }
-/** Those that name folders of the service. A copy has their names, too. */
+/** The commands that print names of folders. */
 const naming = ['folders', 'pull']
+/** The commands that write names of folders into a copy. */
 const copying = ['sync', 'verify']
 
 test('these tests cover every command', () => {
@@ -55,7 +56,7 @@ const json = (body: unknown, status = 200) => ({
 })
 
 describe.each(Object.keys(words))('%s', (name) => {
-  test.runIf([...naming, ...copying].includes(name))('with names of folders', async () => {
+  test.runIf([...naming, ...copying].includes(name))('escapes names of folders', async () => {
     const { code, out, error } = await grandlivre(its.firm, words[name]!)
     if (copying.includes(name)) {
       expect(code).toBe(0)
@@ -66,7 +67,7 @@ describe.each(Object.keys(words))('%s', (name) => {
     expectHarmless(out + error)
   })
 
-  test('with messages, ids and headers of a server', async () => {
+  test('escapes messages, ids and headers of a server', async () => {
     its.proxy.fault = () => json({ error: { code: `ERR-${hostile}`, message: hostile, details: {} } }, 400)
     const { code, out, error } = await grandlivre(its.company, words[name]!)
     expect(code).toBe({ profiles: 0, 'profiles remove': 7, completion: 0, version: 0 }[name] ?? 4)
@@ -110,7 +111,7 @@ const cases: [string, string[], Record<string, unknown>][] = [
     },
   ],
 ]
-test.each(cases)('%s', async (_, command, bodies) => {
+test.each(cases)('%s are escaped', async (_, command, bodies) => {
   answers(bodies)
   const { out, error } = await grandlivre(its.company, command)
   expect(out + error).toContain(shownHostile)
@@ -137,11 +138,11 @@ async function shown(words: string[], more: Record<string, string>, columns = 10
   return String(bytes)
 }
 
-/** Without the escapes of our own line of progress. */
+/** The text without the escapes of our own line of progress. */
 const withoutProgress = (text: string) => text.replaceAll('\r\x1b[K', '').replaceAll('\r\n', '\n')
 
 test.skipIf(!isScriptThere).each([[['folders']], [['pull', ...year]]])(
-  'a terminal shows names of folders in results and in errors: %j',
+  'a terminal shows names of folders escaped, in results and in errors: %j',
   async (command) => {
     const text = withoutProgress(await shown(command, its.firm))
     expect(text).toContain(shownHostile)
@@ -175,7 +176,7 @@ describe('a command that has to wait, for a reason that is longer than any line,
 
   test.skipIf(!isScriptThere)('asks no question for --out - on a terminal', async () => {
     const text = await shown(['pull', '--exercice', '2026', '--out', '-'], busy.env)
-    expect(text).toContain('--out - writes bytes, and a terminal would obey what is in them')
+    expect(text).toContain('--out - writes bytes, and a terminal would obey control characters in them')
     expect(busy.asked).toBe(0)
   })
 })

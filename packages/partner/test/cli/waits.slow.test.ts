@@ -1,4 +1,4 @@
-/** Waits that the service asks for, told where there is no terminal. */
+/** How a command without a terminal reports waits that the service asks for. */
 import { expect, test } from 'vitest'
 import { startBusyService } from '../support/cli/busy-service.ts'
 import { logIn } from '../support/cli/command-line.ts'

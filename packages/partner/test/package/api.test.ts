@@ -17,7 +17,7 @@ import { tools } from '../support/package/runtimes.ts'
 const textOf = (path: string) => readFile(path, 'utf8')
 const released = async (): Promise<ReleasedApi> => JSON.parse(await textOf(files.released))
 
-/** @returns its section of what is unreleased, and the newest version that is released */
+/** @returns the section Unreleased, and the newest released version */
 async function changelog(): Promise<{ unreleased: string; newest: string }> {
   const [, unreleased, newest] = /^## \[Unreleased\]\n([\s\S]*?)^## \[(.*?)\]/m.exec(
     await textOf(join(checkout, 'CHANGELOG.md')),

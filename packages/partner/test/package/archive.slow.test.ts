@@ -1,4 +1,4 @@
-/** What `npm pack` makes: the archive that partners install, and what a release says of it. */
+/** What `npm pack` makes: the archive that partners install, and its bills of materials. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readdir, readFile, stat } from 'node:fs/promises'
@@ -10,13 +10,13 @@ import { sbomOfPackage, sbomOfService } from '../../package/sbom.ts'
 import { archiveToTest, checkout, clone, npmEnvironment, pack, remove, run } from '../support/package/copy.ts'
 import { runtimes, tools } from '../support/package/runtimes.ts'
 
-/** A tenth more than the archive has. */
+/** Most bytes of the archive: a tenth more than it had when these were set. */
 const bounds = { packed: 220_000, unpacked: 1_160_000 }
 
-/** Where the package is packed. */
+/** The clone in which the package is packed. */
 let copy: string
 let archive: string
-/** The files of the archive. */
+/** The folder with the unpacked files of the archive. */
 let unpacked: string
 
 beforeAll(async () => {
@@ -87,7 +87,7 @@ test('the package stays below its size limits', async ({ annotate }) => {
 test('a package built from another clone has the same bytes', async ({ annotate }) => {
   const other = await clone()
   try {
-    // Other rights for its files.
+    // Its files have other permissions.
     await run('chmod', ['-R', 'go-rwx', join(other, 'packages'), join(other, 'README.md')])
     const sha256 = await sha256Of(archive)
     await annotate(`SHA-256 ${sha256}`)

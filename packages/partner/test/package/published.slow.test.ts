@@ -1,4 +1,4 @@
-/** The package as partners get it: from a registry, on each runtime that it names, against a service. */
+/** The package as partners get it: from a registry, on each runtime that it supports, against a service. */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { archiveToTest, checkout, clone, remove, run } from '../support/package/
 import { type Registry, startRegistry } from '../support/package/registry.ts'
 import { type Runtime, runtimes, tools } from '../support/package/runtimes.ts'
 
-/** Of the registry, and of a project for each runtime. */
+/** Contains the registry, and a project for each runtime. */
 let folder: string
 let registry: Registry
 let copy: string
@@ -52,7 +52,7 @@ beforeAll(async () => {
   env = {
     PATH: process.env['PATH']!,
     HOME: folder,
-    // npm, Deno and Bun read it.
+    // npm, Deno and Bun read this variable.
     NPM_CONFIG_REGISTRY: registry.url,
     GRANDLIVRE_URL: service.url,
     GRANDLIVRE_TOKEN: token,
@@ -83,7 +83,7 @@ afterAll(async () => {
 const textOf = (path: string) => readFile(path, 'utf8')
 const sha256Of = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-/** Where the partner's project for a runtime is, with nothing in it but the package. */
+/** The folder of the partner's project for a runtime. It contains nothing but the package. */
 const projectOf = ({ name }: Pick<Runtime, 'name'>) => join(folder, name.replace(' ', '-'))
 
 describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
@@ -163,7 +163,7 @@ describe.skipIf(!isPossible)('the documentation for partners is right:', () => {
     const [reads, follows, receives] = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(
       ([, lines]) => lines!,
     )
-    // The year of the ledger here.
+    // The ledger of this test has another year.
     await writeFile(join(project(), 'reads.mjs'), reads!.replaceAll('2026', '2025'))
     const { stdout } = await run(process.execPath, ['reads.mjs'], { cwd: project(), env })
     expect(stdout.match(/^2025-\d\d-\d\d \w+ -?[\d.]+$/gm)).toHaveLength(source.rows)

@@ -1,6 +1,6 @@
 /**
- * Makes the entries of a seeded ledger. Each kind of entry has a function of the day and of random numbers. All entries
- * balance to the cent, because one amount is always the remainder of the others.
+ * Makes the entries of a seeded ledger. A function for each kind of entry makes it from the day and random numbers. All
+ * entries balance to the cent, because one amount is always the remainder of the others.
  */
 import { strict as assert } from 'node:assert'
 import tables from './chart.json' with { type: 'json' }
@@ -12,7 +12,7 @@ import words from './words.json' with { type: 'json' }
 /** Whether an invoice will be settled later, stays open, or is still a draft. */
 export type InvoiceFate = 'settled' | 'open' | 'draft'
 
-/** What the entries of a year are made from, and what they leave for later entries. */
+/** The data from which the entries of a year are made, and the running totals that later entries need. */
 export type Bookkeeping = ReturnType<typeof bookkeeping>
 
 /**
@@ -278,7 +278,7 @@ function entry(
 ): DraftedEntry {
   const { chart, random, days, thirdPartyId } = books
   const accountedDay = random.chance(0.3) ? day + random.integer(1, 20) : day
-  // At 22:00 or 23:00 UTC it is already the next day in Paris, in half of the year or in all of it.
+  // In Paris the next day has begun at 23:00 UTC, and in summer already at 22:00 UTC.
   const hour = random.chance(0.06)
     ? random.pick(['21', '22', '23'])
     : String(random.integer(6, 19)).padStart(2, '0')

@@ -10,7 +10,7 @@ import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
 /**
- * A name. Most are plain, but one in thirty ends with a hostile text on which readers of exports may fail: quotes,
+ * Makes a name. Most names are plain, but one in thirty ends with a hostile text on which readers of exports may fail: quotes,
  * backslashes, tabs, line breaks, control characters, the line separator of JavaScript, a byte-order mark,
  * right-to-left text, emoji of several code points, or a lone backslash-N, which is how COPY writes null.
  */

@@ -72,7 +72,7 @@ function finders(
     },
     service: async () => {
       if (!access) return undefined
-      // Only one attempt: a busy service is reported, not waited for.
+      // Only one attempt: the doctor reports a busy service and does not wait for it.
       identity = await identify(call, { ...access, attemptsMax: 1 }).catch((error) => {
         if (exitCodeOf(error) !== exitCodes.refused) throw error
         refusal = error
@@ -100,7 +100,7 @@ function checkLines({ check, ok, message, ...more }: Check): string[] {
 }
 
 function clockText({ clockAheadMs }: Identity): string {
-  if (clockAheadMs === null) return 'not compared: the service does not tell its time (Date)'
+  if (clockAheadMs === null) return 'not compared: the service sends no valid Date header'
   const difference = differenceText(clockAheadMs)
   if (difference === undefined) return 'as that of the service'
   throw localFailure(

@@ -258,9 +258,9 @@ export function remediesOfTls(error: string, host: string): string[] {
 }
 
 const unexplained =
-  'If the receiver verifies signatures, it says too little: answer 401 with the body of the refusal of verifyWebhook ' +
-  '(grandlivre/webhooks), and this command names the reason. Without it, it may be the secret, a body that was parsed ' +
-  'before it was verified, or the clock.'
+  'The answer does not say why. If the receiver verifies signatures, answer 401 with the body that verifyWebhook ' +
+  '(grandlivre/webhooks) gives: then this command names the reason. Until then it may be the secret, a body that was ' +
+  'parsed before it was verified, or the clock.'
 
 const refusedBeforeIt =
   'If something before the receiver asks for credentials of its own, let this path pass.'

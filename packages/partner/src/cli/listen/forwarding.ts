@@ -186,7 +186,7 @@ export function* batchesOf({ events, epoch }: Pick<EventPage, 'events' | 'epoch'
 
 type LocalAnswer = Awaited<ReturnType<typeof postLocally>>
 
-/** After this long a delivery is lost, as at the service (docs/spec/webhooks.md#retries). */
+/** Longest time for an attempt, as at the service (docs/spec/webhooks.md#retries). */
 const timeoutMs = 10_000
 const answerBytesMax = 1024
 

@@ -21,7 +21,7 @@ it at the end. Other subscriptions get their events as before.
 Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
   arguments: { address: { help: 'of your receiver, such as http://localhost:3000/hook' } },
   options: {
-    events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
+    events: { value: 'kinds', help: 'only these kinds, such as ledger,cloudDocument; otherwise all' },
     folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },
     count: {
       value: 'n',
@@ -41,7 +41,7 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
     const ledger = call.ledger()
     const { removeLeftBehind, subscribe, unsubscribe } = subscriptionsOf(ledger, access, call.env)
     const removed = await removeLeftBehind(signal)
-    if (removed > 0) terminal.note(`Deleted what a killed listen left: ${removed} of its subscriptions.`)
+    if (removed > 0) terminal.note(`Deleted ${removed} subscriptions that a killed listen left.`)
     const subscription = await subscribe(kinds, folders, signal)
     const quit = new AbortController()
     const ending = AbortSignal.any([signal, quit.signal])

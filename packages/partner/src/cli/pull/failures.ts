@@ -33,13 +33,13 @@ export function explained(error: unknown, out: string, signal: AbortSignal): unk
   )
 }
 
-/** The options whose parameters have other names, by parameter. */
+/** By parameter: the option that gives it, if their names differ. */
 const optionOf: Record<string, string> = {
   ...{ startDate: 'from', endDate: 'to', dateFilter: 'date-filter', classAccount: 'class-account' },
   ...{ idExercice: 'exercice', journalIds: 'journals', 'society-id': 'society' },
 }
 
-/** Where the service refuses parameters, names the options that gave them. */
+/** If the service refused parameters, names the options that gave them. */
 function inOptions(error: unknown): unknown {
   if (!(error instanceof GrandlivreError) || error.issues.length === 0) return error
   const { code, status, requestId, details } = error

@@ -25,7 +25,7 @@ export interface PullSource {
 
 /** How much of the file is written, and which state of the ledger it shows. */
 interface Checkpoint {
-  /** The ETag of the first answer; empty before it. */
+  /** The ETag of the first answer; empty before that answer. */
   etag: string
   cursor: string
   /** `producerId` of the last movement; null before the first. */
@@ -39,7 +39,7 @@ interface Checkpoint {
 interface State extends PullSource, Checkpoint {
   /** A note for people who open the file. */
   about: string
-  /** The process that writes the file. No other process may write it. */
+  /** Number of the process that writes the file. No other process may write it. */
   pid: number
 }
 
@@ -78,7 +78,7 @@ export async function openPart(out: string, source: PullSource, force: boolean) 
   await file.truncate(checkpoint.fileBytes)
   return {
     path,
-    /** How far the file is. */
+    /** The checkpoint that the file has reached. */
     reached: () => checkpoint,
 
     /** Writes content after what the file already has. */
@@ -127,7 +127,7 @@ async function stateToContinue(out: string, source: PullSource, force: boolean):
       `Another pull, process ${found.pid}, writes ${partOf(out)}`,
       `Wait for its end. If process ${found.pid} is something else, delete ${stateFileOf(out)} and ${partOf(out)}.`,
     )
-  // The other pull was killed before its first piece, so nothing is lost.
+  // An empty ETag: the other pull was killed before its first piece, so nothing is lost.
   if (sourceText(found) === sourceText(source) || found.etag === '') return found
   if (force) return undefined
   throw localFailure(
@@ -175,7 +175,7 @@ const piecesAtOnceMax = 4
 type RowMark = Omit<Checkpoint, 'contentBytes' | 'fileBytes'>
 
 /**
- * Gathers chunks into pieces of some MB. Several pieces are compressed at the same time, and written in order.
+ * Gathers chunks into pieces of about 1 MB. Several pieces are compressed at the same time, and written in order.
  * @param record called after each piece that was written
  */
 function createPieceWriter(

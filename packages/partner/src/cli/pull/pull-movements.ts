@@ -32,7 +32,7 @@ export interface MovementPull {
 
 export type PulledMovements = Awaited<ReturnType<typeof pullMovements>>
 
-/** How often a pull begins, the first time included, before it gives up because its file could not be proven. */
+/** How many times a pull begins before it gives up because its file could not be proven. */
 const beginningsMax = 5
 
 /**
@@ -123,7 +123,7 @@ async function receive({ selection, encoding, ledger, terminal, signal }: Moveme
 /**
  * Reads the file again and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
  * @returns SHA-256 of the content, hexadecimal
- * @throws {GrandlivreError} NOT-PROVEN if a line differs from the ledger, is missing, or is one too many
+ * @throws {GrandlivreError} NOT-PROVEN if a line differs from the ledger, is missing, or is not in the ledger
  */
 async function prove(
   { selection, ledger, terminal, signal }: MovementPull,

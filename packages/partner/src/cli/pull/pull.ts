@@ -18,18 +18,18 @@ import { type Exercice, findExercice, selectionOptions, wantedMovements } from '
 import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
-/** The formats in the lower case in which people write them. */
+/** The formats in lower case, as people write them. */
 const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
 /** Options that only apply with --all. */
 const exportOptions = {
-  format: { value: 'format', choices: formats, help: 'of a full export; fec with --exercice' },
+  format: { value: 'format', choices: formats, help: 'format of a full export; fec needs --exercice' },
   journals: { value: 'ids', several: true, help: 'with --all: only these journals' },
-  encoding: { value: 'name', choices: valuesOf.encoding, help: 'of a FEC instead of ISO 8859-15' },
+  encoding: { value: 'name', choices: valuesOf.encoding, help: 'encoding of a FEC; otherwise ISO 8859-15' },
   columns: {
     value: 'columns',
     choices: valuesOf.columns,
-    help: 'of a FEC: extended has all columns of the imported file',
+    help: 'columns of a FEC; extended has all those of the imported file',
   },
 } as const
 
@@ -44,7 +44,7 @@ const options = {
   wire: {
     value: 'encoding',
     choices: ['identity', 'gzip', 'zstd'],
-    help: 'how the answer travels; zstd otherwise, identity on the same machine',
+    help: 'compression on the network; otherwise zstd, or identity on the same machine',
   },
   all: { help: 'a full export instead, with --format' },
   ...exportOptions,
@@ -56,20 +56,20 @@ export const pull = command({
   name: 'pull',
   summary: 'pull the movements of a year, or a full export, into a file',
   about: `Pulls movements into a file, one as JSON on each line, and proves that the file
-is whole: it compares it with what the service says of it. The file appears when
-it is proven. A pull that was interrupted or killed goes on when the same
-command is run again; <file>.part and <file>.part.json hold what it has. If the
-ledger changed in between, it begins again.
+is whole by what the service states about it. The file appears when it is
+proven. A pull that was interrupted or killed goes on when the same command is
+run again; <file>.part and <file>.part.json hold what it has. If the ledger
+changed in between, it begins again.
 
 Name the movements by --exercice, or by --from and --to. A full export (--all)
 is a file that the service makes first: the whole folder with its accounts,
 journals and drafts. --exercice, --from, --to and --journals choose a part of
 it, where the format has parts.
 
---out - writes to standard output, uncompressed, and everything else to standard
-error. Only exit code 0 says that all of it came and is proven; what was cut off
-cannot be continued. A full export is proven in the folder for temporary files
-(TMPDIR) before its first byte is written.`,
+With --out - the content goes to standard output, uncompressed, and everything
+else to standard error. Only exit code 0 means that all of it came and is
+proven. A transfer that was cut off cannot be continued. A full export is proven
+in the folder for temporary files (TMPDIR) before its first byte is written.`,
   options,
   examples: [
     'grandlivre pull --exercice 2025 --out 2025.ndjson.zst',

@@ -16,16 +16,20 @@ export const selectionOptions = {
   },
   from: {
     value: 'day',
-    help: 'first day of a period instead, YYYY-MM-DD, of less than 12 months',
+    help: 'first day of a period of less than 12 months, YYYY-MM-DD; instead of --exercice',
   },
   to: { value: 'day', help: 'last day of the period' },
   'date-filter': {
     value: 'date',
     choices: valuesOf.dateFilter,
-    help: 'the date that the period compares; document otherwise',
+    help: 'the date that must lie in the period; otherwise document',
   },
   draft: { help: 'only drafts, instead of only validated entries' },
-  'class-account': { value: 'roots', several: true, help: 'only accounts that begin so: 60,61' },
+  'class-account': {
+    value: 'roots',
+    several: true,
+    help: 'only accounts whose numbers begin with one of these: 60,61',
+  },
   lettering: { value: 'state', choices: valuesOf.lettering, help: 'only movements of this state' },
   source: { value: 'code', help: 'only entries of this source' },
 } as const
@@ -34,7 +38,7 @@ export type Exercice = Pick<LedgerExercice, 'producerId' | 'name' | 'period'>
 
 /**
  * Reads the options before the ledger is asked.
- * @returns a function that gives the selection, and first asks the ledger for the exercice if the options name one
+ * @returns a function that makes the selection; it gets the exercice that the options name, if they name one
  * @throws {UsageError} unless the options describe one selection
  */
 export function wantedMovements(

@@ -21,13 +21,13 @@ export const isOutput = (out: string) => out === '-'
 export function besideOutput(terminal: Terminal): Terminal {
   if (!terminal.bytes)
     throw new UsageError(
-      '--out - writes bytes, and a terminal would obey what is in them: pipe them on, or name a file',
+      '--out - writes bytes, and a terminal would obey control characters in them: use a pipe, or name a file',
     )
   return { ...terminal, print: terminal.warn, json: (value) => terminal.warn(printableJson(value)) }
 }
 
 const unproven =
-  'Discard what came: it is not proven, and nothing goes on with it. Run the command again, or name a file.'
+  'Discard what came: it is not proven and cannot be continued. Run the command again, or name a file.'
 
 /** Compares all lines with the blocks of the ledger as they pass, even if the connection breaks in between. */
 export async function writeMovements(pull: MovementPull): Promise<PulledMovements> {

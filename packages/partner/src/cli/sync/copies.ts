@@ -12,7 +12,7 @@ import type { OfProfile } from '../exit-codes.ts'
 
 export const copyOptions = {
   to: { value: 'copy', required: true, help: '<file>.sqlite or postgres://user@host/database' },
-  society: { value: 'id', several: true, help: 'only this folder, or these' },
+  society: { value: 'id', several: true, help: 'only these folders' },
   profile: {
     value: 'name',
     is: profileKind,
@@ -124,7 +124,7 @@ export function printTotal(
   else terminal.print(`${name}: ${text}; ${secondsText(performance.now() - started)}`)
 }
 
-/** Ranges of entries that are listed by name. The others are only counted. */
+/** Most ranges of entries that a line lists. The others are only counted. */
 const shownMax = 5
 
 /** @param isFollowing prints a result for each ledger as soon as it is copied */
@@ -159,7 +159,7 @@ function reportOf({ terminal, json }: CommandCall, isFollowing: boolean) {
       case 'failed':
         return terminal.warn(`${event.society}: ${event.message} (${event.code}). Its rows stay as they are`)
       case 'stray':
-        return terminal.warn(`${event.society}: the copy has rows of it, and does not know the folder`)
+        return terminal.warn(`${event.society}: the copy has rows of this folder, and does not list it`)
       case 'unproven':
         return terminal.warn(`${event.society}: not proven: ${event.reason}`)
       case 'differs': {

@@ -16,9 +16,9 @@ that names the state of its ledger. With --to also the state of its copy:
   current      the copy is at this cursor
   behind       the ledger, or what the token opens of it, has changed since
   not copied   its first copy has not ended
-  gone         it has left its firm: its rows are kept, and in no view
+  gone         it has left its firm: its rows are kept, and no view shows them
 A folder that failed in the last run is shown with the reason.`,
-  options: { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } },
+  options: { to: { value: 'copy', help: 'a copy that sync keeps; shows its state of each folder' } },
   examples: ['grandlivre folders', 'grandlivre folders --to firm.sqlite'],
   async run({ library, access, terminal, signal, json, society }: CommandCall, { to }) {
     const ledger = library({ ...access(), ...(society === undefined ? {} : { society }) })

@@ -107,9 +107,9 @@ is named and read again. The notes of the copy itself are not proven: firm,
 cursor and times in the table folders, and the table changes.
 
 Exit codes. 0: no row differed. 3: rows differed, and are those of the ledgers
-now. 1: rows differ (--no-repair), or a folder of the copy could not be proven:
-also one that no access given opens, unless --society chooses others.`,
-  options: { ...copyOptions, 'no-repair': { help: 'only tell what differs' } },
+now. 1: rows differ (--no-repair), or a folder of the copy could not be proven.
+Without --society, that includes each folder that no given access opens.`,
+  options: { ...copyOptions, 'no-repair': { help: 'only report what differs' } },
   examples: ['grandlivre verify --to firm.sqlite'],
   run: (call: CommandCall, given) =>
     withCopies(call, given, { isThere: true }, (runs) => verifyAll(call, runs, given['no-repair'] !== true)),

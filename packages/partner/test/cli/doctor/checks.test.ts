@@ -1,4 +1,4 @@
-/** `grandlivre doctor`: what it finds in order, and each fault with its exit code. */
+/** `grandlivre doctor` names what is in order, and each fault with its exit code. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ async function examine(env: Record<string, string>, ...more: string[]) {
   return { code, found, faults }
 }
 
-test('where all is in order, access, service, token, folder, rate, clock, disk and copy pass', async () => {
+test('the doctor finds access, service, token, folder, rate, clock, disk and copy in order', async () => {
   const { code, found, faults } = await examine(its.firm, '--to', to)
   expect([code, faults]).toEqual([0, {}])
   expect(found).toEqual({
@@ -49,7 +49,7 @@ test('where all is in order, access, service, token, folder, rate, clock, disk a
   })
 })
 
-test('the groups and the end of a token are shown', async () => {
+test('the doctor shows the groups and the end of a token', async () => {
   const expiresAt = new Date('2031-03-01T00:00:00Z')
   const token = await its.stage.staff.token('PARTNER', 'api', folders.first, {
     groups: ['exports'],
@@ -86,7 +86,7 @@ test('the doctor names an address that does not answer, an address without TLS, 
   expect(Object.keys(refused.faults)).toEqual(['token'])
 })
 
-/** The service behind TLS with a certificate of its own. */
+/** Starts a proxy that serves the service over TLS, and gives its address and certificate to `work`. */
 async function throughTls(until: Date, work: (url: string, certificate: string) => Promise<void>) {
   const { key, cert } = await selfSigned(until)
   const server = createServer({ key, cert }, (near, answer) => {
@@ -153,9 +153,9 @@ test('the doctor reports a clock that differs by ten minutes', async () => {
   its.proxy.fault = (path) =>
     path.includes('/key/info') ? { kind: 'answer', status: 200, headers: others, body } : undefined
   expect((await examine(its.firm)).found['clock']).toBe(
-    'not compared: the service does not tell its time (Date)',
+    'not compared: the service sends no valid Date header',
   )
-  // An older service says no more.
+  // An older service sends neither groups nor an end.
   expect(found['token']).toBe('of a firm, id 110')
 })
 

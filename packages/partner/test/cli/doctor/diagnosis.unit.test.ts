@@ -1,4 +1,4 @@
-/** What the doctor concludes from what was seen, where no receiver has to be planted for it. */
+/** The faults that the doctor concludes from reports of the service. No receiver is needed. */
 import { describe, expect, test } from 'vitest'
 import { noResponseFaults } from '../../../../../src/webhooks/dispatch/fault.ts'
 import {
@@ -86,12 +86,12 @@ describe('a receiver', () => {
       expect(found?.fault).toBe('4xx')
       return found!.remedies[0]
     })
-    // 401 and 403 mean the same here, and so do 400 and 422, which say too little, too.
+    // 400, 401, 403 and 422 have the same first remedy.
     expect(new Set(meanings).size).toBe(7)
     for (const status of [500, 502, 503, 504]) expect(faultsOf({ status })).toEqual(['5xx'])
   })
 
-  test('that states a reason gets the fault for that reason, whatever its status', () => {
+  test('that states a reason has the fault for that reason with any status from 400 on', () => {
     for (const [reason, fault] of [
       ['signature-missing', 'headers-missing'],
       ['date-missing', 'headers-missing'],
@@ -110,7 +110,7 @@ describe('a receiver', () => {
     expect(faultsOf({ status: 500, answer: thrown })).toEqual(['body-changed'])
   })
 
-  test('that refuses without a reason has a wrong clock if its Date header is off', () => {
+  test('that refuses without a reason has a wrong clock if its Date header is off by more than five minutes', () => {
     for (const status of [401, 403]) {
       expect(faultsOf({ status, receiverDate: now + 6 * minute })).toEqual(['clock'])
       expect(faultsOf({ status, receiverDate: now - 6 * minute })).toEqual(['clock'])

@@ -1,4 +1,4 @@
-/** Faults of receivers, planted one by one, and what the doctor says of each. */
+/** Receivers with one fault each, and what the doctor reports about them. */
 import { afterAll, describe, expect, test } from 'vitest'
 import { defaultTiming } from '../../../../../src/timing.ts'
 import { forTests } from '../../../../../test/support/for-tests.ts'
@@ -18,7 +18,7 @@ import { until } from '../../../../../test/support/until.ts'
 import type { Fault, Finding } from '../../../src/cli/doctor/diagnosis.ts'
 import { accessOf, grandlivre, jsonLines } from '../../support/cli/command-line.ts'
 
-/** A service, and a partner who subscribes at it. */
+/** Starts a service with a partner who subscribes. */
 async function startSide(webhookAllowInsecure: boolean) {
   // Deliveries are given up sooner than after ten seconds.
   const deliveries = { ...defaultTiming.deliveries, slowMs: 200, timeoutMs: 400 }
@@ -39,9 +39,10 @@ async function startSide(webhookAllowInsecure: boolean) {
   }
 }
 
-/** Allows http and this machine, as in development; and the rules of production. */
 const names = forTests(() => startNameServer({ 'moved.test': ['8.8.8.8'] }))
+/** Allows http and addresses of this machine, as in development. */
 const lenient = forTests(() => startSide(true))
+/** Has the rules of production. */
 const strict = forTests(() => startSide(false))
 const planted: Planted[] = []
 afterAll(() => Promise.all(planted.map((each) => each.close())))
@@ -66,7 +67,7 @@ async function examine(side: typeof lenient, id: string, ...words: string[]): Pr
   return { code, ...JSON.parse(out) }
 }
 
-/** @returns the id of a subscription whose receiver was sent one event */
+/** @returns the id of a subscription after one attempt to send an event to its receiver */
 async function attempted(receiver: Promise<Planted>): Promise<string> {
   const id = await lenient.subscribe(await plant(receiver))
   await lenient.publish()
@@ -82,7 +83,7 @@ const verifying = (how: Omit<Parameters<typeof startVerifying>[0], 'secret'> = {
 const behind = async (change: Parameters<typeof startChangingProxy>[1]) =>
   plant(startChangingProxy(await verifying(), change))
 
-/** Faults of a receiver on this machine: how it is planted, and words of what the doctor then finds. */
+/** Faults of a receiver on this machine: how to make one, and what the doctor then prints. */
 const faults: [what: string, Fault, url: () => Promise<string>, says: RegExp][] = [
   [
     'a port on which nothing listens',
@@ -129,7 +130,7 @@ function indented(body: string): string {
   return JSON.stringify(JSON.parse(body), null, 2)
 }
 
-/** Examines a subscription that has one fault. @param says a part of what is found, or of what to do */
+/** Examines a subscription that has one fault. @param says matches the fault or what to do */
 async function expectFault(side: typeof lenient, id: string, fault: Fault, says: RegExp): Promise<void> {
   const { code, healthy, findings } = await examine(side, id)
   expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])

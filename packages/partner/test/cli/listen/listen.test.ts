@@ -1,4 +1,4 @@
-/** Listen brings the events of a real service to a real receiver. */
+/** Listen forwards the events of a real service to a real receiver. */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(home, { recursive: true }))
 
-/** Starts it on a terminal, and waits until its subscription is there. */
+/** Starts listen on a terminal, and waits until its subscription is there. */
 async function listening(path: string, ...options: string[]) {
   const written = { out: '', error: '' }
   const stop = new AbortController()
@@ -42,7 +42,7 @@ async function listening(path: string, ...options: string[]) {
   const words = ['listen', target, '--events', 'document', ...options]
   const ended = run(words, { env, terminal, signal: stop.signal })
   await until(() => written.error.includes('q ends'))
-  /** What it has printed until now, typing a key, and its exit code. */
+  /** `written`: what it has printed so far. `press` types a key. `ended`: its exit code. */
   return { written, press: (key: string) => void input.write(key), ended }
 }
 
@@ -128,7 +128,7 @@ describe('an event', () => {
   test('that is lost is reported, even with --quiet', async () => {
     const proxy = await startFaultyProxy(stage.service.url)
     try {
-      // What a service that has lost the second event would answer.
+      // A service that has lost the second event would answer like this.
       const body = (whole: Uint8Array) =>
         Buffer.from(String(whole).replaceAll('"sequence":"2"', '"sequence":"3"'))
       proxy.fault = (path) => (path.includes('/events') ? { kind: 'rewrite', body } : undefined)
@@ -182,7 +182,7 @@ describe('an event', () => {
 
 const inFolder = <Event extends object>(event: Event) => ({ ...event, folderId: '111' })
 
-describe('its subscription', () => {
+describe('the subscription of listen', () => {
   test('exists while listen runs, for the requested kinds, and is deleted by the key q', async () => {
     const { press, ended } = await listening('/')
     const [own, ...others] = await pullOnly()
@@ -235,7 +235,7 @@ describe('its subscription', () => {
     const program = (await stage.call('POST', '', { postUrl: null, onEvents: ['document'] })).body
     killed.child.kill('SIGKILL')
     await killed.ended
-    // A note of another service, and one that is no note.
+    // A note about another service, and a file that is no note.
     const notes = join(home, 'grandlivre/listening')
     const note = JSON.parse(await readFile(join(notes, `${left!.id}.json`), 'utf8'))
     await writeFile(
@@ -243,13 +243,13 @@ describe('its subscription', () => {
       JSON.stringify({ ...note, id: program.id, baseUrl: 'http://other' }),
     )
     await writeFile(join(notes, '2.json'), 'null')
-    // In a container the next process has the same number.
+    // A note with our own process number: in a container the next process has the same number.
     await writeFile(
       join(notes, `${ofContainer.id}.json`),
       JSON.stringify({ ...note, id: ofContainer.id, pid: process.pid }),
     )
     const next = await listening('/next')
-    expect(next.written.error).toContain('Deleted what a killed listen left: 2 of its subscriptions.')
+    expect(next.written.error).toContain('Deleted 2 subscriptions that a killed listen left.')
     const ids = (await pullOnly()).map(({ id }) => id)
     expect([ids.length, ids.includes(left!.id), ids.includes(program.id)]).toEqual([3, false, true])
     next.press('q')

@@ -1,8 +1,8 @@
 /**
- * Kills pulls again and again, on a connection that is also cut, stopped and ended too early: the file is always that of
- * the service.
+ * Kills pulls again and again, while their connection is also cut, stopped and ended too early. The file always has the
+ * bytes of the service.
  *
- * By default there are three kills, one for each form of the file, after the first piece. With PULL_KILLS (`npm run long
+ * By default there are three kills, one for each compression of the file, after the first piece. With PULL_KILLS (`npm run long
  * -- partner-kills`: 100), larger pulls are killed at any moment, and continued by pulls that are killed in turn.
  */
 import { readdirSync } from 'node:fs'
@@ -18,10 +18,10 @@ import type { Fault } from '../../support/client/faulty-proxy.ts'
 const atAnyMoment = process.env['PULL_KILLS'] !== undefined
 const kills = Number(process.env['PULL_KILLS'] ?? 3)
 const movements = atAnyMoment ? 20_000 : 3_000
-/** Of the answer, not compressed. */
+/** Size of the answer before compression, roughly. */
 const answerBytes = movements * 850
 const endings = ['ndjson', 'ndjson.gz', 'ndjson.zst']
-/** Kills of one file, in rotation. */
+/** Number of kills for each file, in turn. */
 const deaths = atAnyMoment ? [1, 2, 4] : [1]
 
 const anyOf = <Item>(items: Item[]): Item => items[Math.floor(Math.random() * items.length)]!
@@ -37,7 +37,7 @@ function spoil(stage: YearStage, kinds: ('cut' | 'end' | 'stall' | 'noTrailers' 
 /** Starts a pull and kills it. @returns whether it was still running */
 async function killPull(stage: YearStage, path: string, wholeMs: number): Promise<boolean> {
   spoil(stage, atAnyMoment ? ['none', 'cut', 'end', 'stall'] : ['none'])
-  // Never reaches its end, so that the kill is not too late.
+  // The answer stalls before its end, so that the kill is not too late.
   if (!atAnyMoment) stage.proxy.fault = () => ({ kind: 'stall', afterBytes: answerBytes * 0.7 })
   const run = startGrandlivre(stage.proxied, commandFor(stage, path))
   if (atAnyMoment) await delay(Math.random() * wholeMs)
@@ -70,7 +70,7 @@ test('a pull that is killed at any point and resumed has the bytes of the servic
   for (let file = 0; counts.kills < kills; file += 1) {
     const name = `${file}.${endings[file % endings.length]}`
     const path = join(stage.out, name)
-    // A kill may come after the file has got its name.
+    // A kill may come after the file has its final name.
     const isThere = () => readdirSync(stage.out).includes(name)
     for (let death = 0; death < deaths[file % deaths.length]! && !isThere(); death += 1) {
       if (await killPull(stage, path, wholeMs)) counts.kills += 1
@@ -84,7 +84,7 @@ test('a pull that is killed at any point and resumed has the bytes of the servic
       counts.connections += JSON.parse(out).connections
     }
     expect(await factsOfFile(path), name).toEqual(source)
-    // Only the state of a pull that was killed after its last step.
+    // A pull that was killed after its last step may leave its state file, but no part.
     expect(readdirSync(stage.out)).not.toContain(`${name}.part`)
     counts.files += 1
   }

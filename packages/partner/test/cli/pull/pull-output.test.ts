@@ -1,4 +1,4 @@
-/** `grandlivre pull --out -`: what reaches standard output, and what the exit code says of it. */
+/** `grandlivre pull --out -`: the bytes on standard output, and the exit code. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const stream = /\/mad\/movements\?/
 const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex')
 const movements = (...more: string[]) => ['pull', '--exercice', stage.exerciceId, '--out', '-', ...more]
 
-/** In a process and a folder of its own. @param shell what bash does with it: `"$@" | head -n 1` */
+/** Runs a pull in another process. @param shell the line for bash, in which `"$@"` is the command */
 async function pulled(words: string[], shell = '"$@"') {
   const temporary = join(stage.out, 'tmp')
   mkdirSync(temporary, { recursive: true })
@@ -45,7 +45,7 @@ describe('movements', () => {
     expect(code).toBe(0)
     expect(sha256(out)).toBe(source.sha256)
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ ...source, file: '-', provedBy: 'blocks' })
-    // The result stays where no notes are wanted: nothing else says which bytes came.
+    // --quiet prints the result, too: nothing else names the bytes that came.
     const quiet = await pulled(movements('--json', '--quiet'))
     expect([quiet.code, JSON.parse(quiet.error)]).toMatchObject([0, { ...source, file: '-' }])
   })
@@ -106,7 +106,7 @@ describe('movements', () => {
     const { stdout } = run.child
     await until(() => run.soFar.out !== '')
     stdout!.pause()
-    // Longer than the buffers of the pipe need to fill.
+    // In this time the buffers of the pipe fill.
     await delay(1_000)
     const stopped = once(run.child, 'exit')
     run.child.kill('SIGTERM')

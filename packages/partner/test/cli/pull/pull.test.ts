@@ -1,4 +1,4 @@
-/** `grandlivre pull`: a file that is whole or absent, whatever happens on the way. */
+/** `grandlivre pull`: whatever happens on the way, the file is whole or absent. */
 import {
   existsSync,
   openSync,
@@ -85,7 +85,7 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
   })
 })
 
-describe('a corrupted answer', () => {
+describe('an answer that is corrupted', () => {
   const pullThrough = async (faults: Fault[]) => {
     const { proxied, proxy, exerciceId: exercice, folderId: society } = stage
     const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = proxied as never
@@ -146,7 +146,7 @@ describe('a ledger that changes', () => {
     await interruptPull()
     await stage.change(3)
     const { code, error } = await grandlivre(stage.env, words())
-    // Another address is another source, so the environment of the first run is needed.
+    // Another address is another source, so only the environment of the first run can continue the file.
     expect([code, error]).toEqual([7, expect.stringContaining('is an unfinished pull of')])
     const second = await grandlivre(stage.proxied, words())
     expect(second.error).toContain('The ledger changed between two parts of the transfer: beginning again')
@@ -191,7 +191,7 @@ describe('an unfinished file', () => {
     }
   })
 
-  test('that another pull has replaced meanwhile is not renamed to the final file', async () => {
+  test('that another pull has replaced does not become the final file', async () => {
     stage.proxy.fault = async (path) => {
       if (isStream(path)) {
         rmSync(`${out}.part`)
@@ -209,7 +209,7 @@ describe('an unfinished file', () => {
 
   test('is pulled again if it has lost its end, and cut if it is longer than its state says', async () => {
     await interruptPull()
-    // More than is still to come.
+    // Longer than what the pull will still write.
     writeFileSync(`${out}.part`, 'x'.repeat(3_000_000), { flag: 'a' })
     const { error } = await grandlivre(stage.proxied, words())
     expect(error).toContain('Going on after')
@@ -269,7 +269,7 @@ test('a mistyped period leaves no file that would stop the corrected command', a
     grandlivre(stage.proxied, ['pull', '--from', from, '--to', to, '--out', out])
   expect((await pull('2026-01-01', '2025-01-01')).error).toContain('(ERR-VALIDATION)')
   expect(filesOf(out)).toEqual([])
-  // As a kill before the first answer leaves them.
+  // The files that a pull leaves if it is killed before the first answer.
   writeFileSync(`${out}.part`, '')
   const about = 'An unfinished pull by grandlivre. The same command goes on with it.'
   const source = { baseUrl: stage.proxy.url, society: '1', selection: { exercice: '1' } }

@@ -78,13 +78,13 @@ test('several logins can share a copy, each with the folders of its own firm', a
       ...[command, '--to', to],
       ...profiles.flatMap((name) => (name.startsWith('-') ? name : ['--profile', name])),
     ])
-  // Two of them are of one firm.
+  // The profiles north and one belong to the same firm.
   expect(await call('sync', 'north', 'one', 'south')).toMatchObject({
     code: 0,
     out: expect.stringContaining('3 of 4 ledgers copied'),
   })
   expect(ask(to, 'select firm_id from folders order by society_id')).toEqual([110, 110, 120])
-  // Of another firm than the copy has before: nothing of that is gone.
+  // A run for one firm marks no folder of the other firm as gone.
   expect(await call('sync', 'south')).toMatchObject({ code: 0, error: '' })
   expect(ask(to, 'select gone_at from folders')).toEqual([null, null, null])
   expect(await call('verify', 'north', 'one', 'south')).toMatchObject({ code: 0, error: '' })
@@ -92,7 +92,7 @@ test('several logins can share a copy, each with the folders of its own firm', a
     code: 1,
     error: '112: not proven: no access that was given opens it\nNot proven: 112\n',
   })
-  // One that fails keeps the others from nothing, and is named at the end.
+  // A profile that fails does not stop the others, and its error comes last.
   const token = `glv_firm_${'x'.repeat(43)}`
   await writeAccess(env, { baseUrl: its.stage.service.url, token, secret }, 'ended')
   expect(await call('sync', 'ended', 'south')).toMatchObject({
@@ -100,7 +100,7 @@ test('several logins can share a copy, each with the folders of its own firm', a
     out: expect.stringContaining('0 of 1 ledgers copied'),
     error: expect.stringMatching(/^Profile ended: .*\(ERR-FIRM-TOKEN-NOT-FOUND\)\n.+\nRequest id: .+\n$/),
   })
-  // With --quiet, too, every error is printed in full, and the first one last.
+  // --quiet also prints every error in full. The first error comes last.
   await writeAccess(env, { baseUrl: 'http://127.0.0.1:1', token, secret }, 'away')
   for (const command of ['sync', 'verify']) {
     const { code, error } = await call(command, 'ended', 'away', 'south', '--quiet')
@@ -126,7 +126,7 @@ test('--society chooses folders, and a missing folder is named at the end', asyn
   const to = newFile()
   const one = await grandlivre(firm(), ['sync', '--to', to, '--society', sameFirm.folderId])
   expect(one.out).toContain('1 of 1 ledgers copied')
-  // What an interrupted run of the whole firm has left to the next.
+  // The next run copies what the first run left out.
   const rest = await grandlivre(firm(), ['sync', '--to', to])
   expect(rest.out).toMatch(/1 of 2 ledgers copied, [\d,]+ movements; 1 were level before this run;/)
   const societies = ['--society', first.folderId, '--society', '7']
@@ -136,7 +136,7 @@ test('--society chooses folders, and a missing folder is named at the end', asyn
     expect.stringMatching(/\nNot copied: 7\nThe other ledgers are there. grandlivre fol/),
   ])
   expect(ask(to, 'select society_id from folders order by 1')).toEqual([111, 112])
-  // The copy has it, and this access does not open it.
+  // The copy has this folder, and the access does not open it.
   const company = accessOf(its.stage.service.url, its.stage.company)
   expect(await grandlivre(company, ['sync', '--to', to, '--society', sameFirm.folderId])).toMatchObject({
     code: 4,

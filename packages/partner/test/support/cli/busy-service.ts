@@ -1,4 +1,4 @@
-/** What answers here lets a command wait once, and then refuses it. */
+/** A server that makes a command wait once, and then refuses it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

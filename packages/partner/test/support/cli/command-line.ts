@@ -1,4 +1,4 @@
-/** The partner's command line, in this process or in its own. */
+/** Runs the partner's command line, in this process or in another. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ export interface CommandResult {
 }
 
 export interface Typed {
-  /** What is piped into it. */
+  /** The text that is piped into the command. */
   input?: string
   signal?: AbortSignal
 }
@@ -41,7 +41,7 @@ export const jsonLines = (printed: string) =>
     .split('\n')
     .map((line) => JSON.parse(line))
 
-/** A terminal that is a pipe on every side. @param written takes what it prints */
+/** A terminal whose input and outputs are pipes. @param written collects what it prints */
 export function testTerminal(written: { out: string; error: string }, input = ''): Terminal {
   return createTerminal({
     input: Readable.from(input === '' ? [] : [input]),
@@ -76,11 +76,11 @@ export function startGrandlivre(env: Record<string, string>, words: string[], li
     soFar.error += chunk
   })
   const ended = once(child, 'close').then(([code]) => ({ ...soFar, code: code as number | null }))
-  /** `soFar`: what it has printed until now. `ended`: code null after a kill. */
+  /** `soFar`: what it has printed so far. `ended`: its result, whose code is null after a kill. */
   return { child, soFar, ended }
 }
 
-/** The command takes no password of a database in an address. */
+/** Moves passwords of databases from the words to the environment: the command refuses them in an address. */
 function withoutPassword(words: string[]): [string[], Record<string, string>] {
   const env: Record<string, string> = {}
   const safe = words.map((word) => {
@@ -93,7 +93,7 @@ function withoutPassword(words: string[]): [string[], Record<string, string>] {
   return [safe, env]
 }
 
-/** The environment of a caller, by the headers that the stages of tests give. */
+/** Makes the environment of a caller from its headers. */
 export function accessOf(url: string, headers: Record<string, string>): Record<string, string> {
   return {
     GRANDLIVRE_URL: url,
@@ -103,7 +103,7 @@ export function accessOf(url: string, headers: Record<string, string>): Record<s
   }
 }
 
-/** A login as a script does it: token and secret are piped. */
+/** Logs in as a script does: token and secret are piped. */
 export function logIn(
   env: Record<string, string>,
   access: Record<string, string>,
@@ -113,7 +113,7 @@ export function logIn(
   return grandlivre(env, ['login', '--url', access['GRANDLIVRE_URL']!, ...more], { input })
 }
 
-/** A file for `login --from`, as the demo writes it. */
+/** Writes a file for `login --from` as the demo does. */
 export function writeCredentials(
   path: string,
   {

@@ -34,7 +34,7 @@ export async function setYearStage(movements = 3_000) {
   const { folderId } = folder
   let source: Facts | undefined
   return {
-    /** For services in processes of their own. */
+    /** Address of the database, for services in other processes. */
     databaseUrl: database.ownerUrl,
     proxy,
     /** Environment of a caller with the company token, straight to the service and through the proxy. */
@@ -42,10 +42,10 @@ export async function setYearStage(movements = 3_000) {
     proxied: accessOf(proxy.url, company),
     /** Environment of a caller with the firm token. */
     firm: accessOf(service.url, firm),
-    /** Of the exercice with nearly all movements. */
+    /** Id of the exercice with nearly all movements. */
     exerciceId,
     folderId,
-    /** Folder for files, removed at the end. */
+    /** Folder for files. It is removed at the end. */
     out,
     /** The exercice as NDJSON, read without the client. */
     source: async (): Promise<Facts> => {

@@ -1,4 +1,4 @@
-/** The partner's package, packed from a clone: `npm pack` changes files of its folder for a moment, which other tests read. */
+/** Packs the partner's package in a clone: `npm pack` changes files of its folder for a moment, and other tests read them. */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
@@ -10,7 +10,7 @@ export const run = promisify(execFile)
 
 export const checkout = resolve(import.meta.dirname, '../../../../..')
 
-/** What npm and the programs that it starts need. Without a registry: the package needs nothing from one. */
+/** The environment of npm and the programs that it starts. npm is offline: the package needs nothing from a registry. */
 export const npmEnvironment = {
   PATH: `${join(checkout, 'node_modules/.bin')}:${process.env['PATH']}`,
   HOME: tmpdir(),
@@ -19,7 +19,7 @@ export const npmEnvironment = {
   npm_config_cache: join(tmpdir(), 'grandlivre-npm-cache'),
 }
 
-/** Clones the checkout, with what is not committed in it. @returns the folder, which the caller removes */
+/** Clones the checkout, with its uncommitted changes. @returns the folder, which the caller removes */
 export async function clone(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-package-'))
   const git = async (...words: string[]) => (await run('git', ['-C', checkout, ...words])).stdout
@@ -33,7 +33,7 @@ export async function clone(): Promise<string> {
   return folder
 }
 
-/** @returns the path of the archive in that folder */
+/** Runs npm pack. @returns the path of the archive in the folder */
 export async function pack(folder: string): Promise<string> {
   const { stdout } = await run('npm', ['pack', '--json'], { cwd: folder, env: npmEnvironment })
   // npm's answer follows the lines of the scripts.
@@ -41,7 +41,7 @@ export async function pack(folder: string): Promise<string> {
   return join(folder, packed!.filename)
 }
 
-/** The archive that a rehearsal of a release is about; otherwise one packed from the clone. */
+/** @returns the archive of a release that is rehearsed; otherwise a new one from the clone */
 export async function archiveToTest(clone: string): Promise<string> {
   return process.env['REHEARSED'] ?? (await pack(clone))
 }

@@ -1,4 +1,4 @@
-/** A registry on this machine alone: what is published to it is all that it has. */
+/** A registry on this machine. It has only what is published to it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -14,13 +14,13 @@ export interface Registry {
   stop(): Promise<void>
 }
 
-/** @param folder for what it keeps, which the caller removes */
+/** @param folder for the registry's files; the caller removes it */
 export async function startRegistry(folder: string): Promise<Registry> {
   await mkdir(folder, { recursive: true })
   const rights = { access: '$all', publish: '$all' }
   const settings = {
     storage: join(folder, 'storage'),
-    // It asks no other registry.
+    // No other registry is asked.
     uplinks: {},
     packages: { '**': rights },
     publish: { allow_offline: true },
@@ -49,7 +49,7 @@ export async function startRegistry(folder: string): Promise<Registry> {
   return {
     url,
     async publish(archive) {
-      // npm publishes to nobody without a token, though this registry needs none.
+      // npm requires a token, though this registry does not.
       const words = ['publish', archive, '--registry', url, `--//${address}/:_authToken=none`]
       await run('npm', words, { env: { ...npmEnvironment, npm_config_offline: 'false' } })
     },

@@ -1,5 +1,5 @@
 /**
- * What the package is tested with, besides the Node of the checkout: the runtimes on which partners may run it, and the
+ * What the package is tested with, besides the Node of the checkout: the runtimes that partners may use, and the
  * tools in `.cache/runtimes`, as ../../package/runtimes/package.json names them.
  */
 import { existsSync } from 'node:fs'
@@ -12,13 +12,13 @@ const installed = join(checkout, '.cache/runtimes/node_modules')
 export interface Runtime {
   name: string
   program: string
-  /** Before the file to run. */
+  /** Words of the command line before the file to run. */
   words: string[]
-  /** Where `require` must not load ES modules, as before Node 20.19 and 22.12. */
+  /** Options that keep `require` from loading ES modules, as before Node 20.19 and 22.12. */
   withoutRequireOfModules: string[]
-  /** Before a command of npm, which runs on the node that it finds first. */
+  /** Words before a command of npm, which then finds this Node first. */
   withNode: string[]
-  /** How a partner installs the package from a registry, and runs its command. */
+  /** The words with which a partner installs the package, and those that run its command. */
   install: string[]
   command: string[]
   /** Whether it has SQLite. */
@@ -41,7 +41,7 @@ function node(version: number, program = join(installed, `node-${version}/bin/no
 
 const deno = join(installed, 'deno/deno')
 const bun = join(installed, 'bun/bin/bun')
-/** By itself Deno installs no version of the last 24 hours. */
+/** Without this option Deno installs no version of the last 24 hours. */
 const ofAnyAge = '--minimum-dependency-age=0'
 
 const others: Runtime[] = [
@@ -73,7 +73,7 @@ export const runtimes: Runtime[] = [
   node(Number.parseInt(process.versions.node, 10), process.execPath),
 ]
 
-/** Programs for Node. The compiler is the one that most partners still have. */
+/** Programs for Node. The compiler is an older one, which many partners have. */
 export const tools = {
   apiExtractor,
   compiler: join(installed, 'typescript/bin/tsc'),
