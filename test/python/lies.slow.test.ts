@@ -21,7 +21,7 @@ import {
   kindOf,
   kinds,
   type Lie,
-  otherwise,
+  otherForms,
   placesOf,
   ways,
   withOneBitChanged,
@@ -143,7 +143,7 @@ for change in firm.changes():
   })
 
   const { columns } = ledgerTables.movements
-  test.each(Object.entries(otherwise))('refuses %s that COPY never writes', async (type, values) => {
+  test.each(Object.entries(otherForms))('refuses %s that COPY never writes', async (type, values) => {
     const ofType = columns.filter((column) => column.type === type)
     for (const [nth, value] of values.entries()) {
       const column = ofType[nth % ofType.length]!

@@ -31,7 +31,7 @@ function change(changed?: number[]): Promise<void> {
   return stage.change(`update entries set comment = 'comment ${comments}' where ${where}`)
 }
 
-/** One answer is spoilt, while the ledger changes. */
+/** Spoils the first answer with lines, and changes the ledger before the next answer. */
 function spoilOnce(fault: Fault, meanwhile: () => Promise<void>): void {
   let isSpoilt = false
   stage.proxy.fault = async (path) => {
@@ -46,7 +46,7 @@ function spoilOnce(fault: Fault, meanwhile: () => Promise<void>): void {
 }
 
 test.each(['cut', 'end'] as const)(
-  'where an answer is %s while the ledger changes, the stream begins again after its reader has discarded its rows',
+  'with the fault %s while the ledger changes, the stream begins again after its reader has discarded all rows',
   async (kind) => {
     spoilOnce({ kind, afterBytes: 1_000_000 }, () => change([ids[0]!]))
     let kept: Uint8Array[] = []
@@ -80,7 +80,7 @@ test.each([
   },
 )
 
-test('a stream begins again by itself if its reader got no row yet, or if the row to resume after is gone', async () => {
+test('a stream begins again if its reader got no row yet, or if the row to resume after was deleted', async () => {
   spoilOnce({ kind: 'cut', afterBytes: 200 }, () => change([ids[0]!]))
   const stream = stage.ledger().movements({ exercice }, { encoding: 'identity' })
   expect((await joined(stream.chunks())).equals(await movementsNow())).toBe(true)
@@ -112,7 +112,7 @@ test('the blocks and the stream show the same state, even if the ledger changes 
   expect(stream.progress).toMatchObject({ connections: 1, provedBy: 'blocks' })
 })
 
-/** A library, and the cursor from before changes that many lines show. */
+/** A library, and the cursor before fifty entries changed. */
 async function afterManyChanges() {
   const ledger = stage.ledger({ attemptsMax: 3 })
   const { cursor } = await ledger.blocks({ exercice })
@@ -120,7 +120,7 @@ async function afterManyChanges() {
   return { ledger, cursor }
 }
 
-/** The answer as its bytes were. */
+/** The bytes of the answer, made from its parts. */
 async function deltaOf(changes: Changes<unknown>): Promise<string> {
   const { since, cursor, ranges: entries } = changes
   return `${JSON.stringify({ since, cursor, entries })}\n${await joined(changes.lines())}`
@@ -223,7 +223,7 @@ test.each(unproven)('changes %s are not accepted as proven', async (_, fault) =>
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
 })
 
-/** After each, the library asks for changes of fifty entries. */
+/** What happens before the library reads the changes of fifty entries. */
 const meanwhile: [string, () => Promise<void> | void][] = [
   [
     'the ledger changes after a cut',
@@ -262,7 +262,7 @@ test.each(meanwhile)('changes end with LEDGER-CHANGED if %s', async (_, happen) 
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
 })
 
-test('later movements are still proven by their own trailers after changes lost theirs', async () => {
+test('after changes without trailers, trailers still prove later movements', async () => {
   const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'noTrailers' } : undefined)
   await joined((await ledger.changes(cursor, { exercice })).lines())

@@ -38,7 +38,7 @@ async function add(names: string[]): Promise<void> {
 
 const nameOf = ({ sequence, event }: NumberedEvent) => `${sequence} ${(event.data as { name: string }).name}`
 
-/** As many as asked for. */
+/** Reads this number of events. */
 async function take(events: AsyncIterable<NumberedEvent>, count: number): Promise<string[]> {
   const taken: string[] = []
   if (count === 0) return taken
@@ -112,7 +112,7 @@ test('a gap is an error that names the gap, or is reported to a callback', async
   expect(gaps).toEqual([{ from: 2, to: 3, epoch: undefined }])
 })
 
-test('reading events that are no longer kept is an error with the oldest kept number', async () => {
+test('the error for events that are no longer kept contains the oldest kept number', async () => {
   const id = await subscriptionWith(numbered(5))
   await take(ledger.events(id, { after: 0 }), 5)
   await owner.query(
@@ -136,7 +136,7 @@ test('a jump into another epoch is reported, and every reader goes on, even afte
     throw new Error('it ended')
   }
   const { epoch: former } = await first({ after: 0 })
-  // As if the name in the database were that of a former primary, which had given out 3 and 4.
+  // As if the database had the name of a former primary, which had given out the numbers 3 and 4.
   await owner.query(`select setval('server_name', 1)`)
   await add(['new'])
   const page = await first({ after: 4, epoch: former, onGap })
@@ -144,7 +144,7 @@ test('a jump into another epoch is reported, and every reader goes on, even afte
   expect([page.epoch === former, sequence > 4e9]).toEqual([false, true])
   expect(gaps).toEqual([{ from: 5, to: sequence - 1, epoch: page.epoch }])
   expect(await take(ledger.events(id, { after: 0 }), 3)).toEqual(['1 a', '2 b', `${sequence} new`])
-  // Nothing is committed yet in the epoch after that: the reader waits.
+  // In the next epoch nothing is committed yet, so the reader waits.
   await owner.query(`select setval('server_name', 1)`)
   const waiting = first({ after: sequence + 1, epoch: page.epoch })
   proxy.asked = []

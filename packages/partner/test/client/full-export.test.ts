@@ -17,7 +17,7 @@ beforeEach(async () => {
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const at = (name: string) => join(stage.folder, name)
 
-/** What the file server was asked for. */
+/** The ranges that were requested of the file server. */
 const ranges = () => stage.proxy.asked.map(({ headers }) => headers.range)
 
 async function expectWhole(exported: FullExport, name: string): Promise<void> {
@@ -93,7 +93,7 @@ test('after a stall, early end, refusal or cut, a download resumes after its las
   expect(downloaded).toMatchObject({ connections: 3, restarts: 0, isContentVerified: true })
   const from = (bytes: number) => `bytes=${bytes}-`
   expect(ranges()).toEqual([undefined, from(1000), from(1000), from(1000), from(1007)])
-  // What has arrived with a reset may be lost, and is asked for again.
+  // Bytes that arrive just before a reset may be lost, and are requested again.
   await rm(at('year.json'))
   stage.proxy.fault = (_, nth) => (nth % 3 === 0 ? undefined : { kind: 'cut', afterBytes: 100_000 })
   await exported.download(at('year.json'))
@@ -194,7 +194,7 @@ test('an address that expires before a cut download resumes is replaced by a new
   expect([ranges().length, stage.statusesRead()]).toEqual([5, before + 2])
 })
 
-test('a page sent in place of the file costs none of the bytes downloaded so far', async () => {
+test('keeps the bytes so far if a page is sent in place of the file', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await leavePart(exported, 'year.json', 3000)
   const headers = { 'Content-Length': '12' }
@@ -221,7 +221,7 @@ test('a file whose bytes do not match its status is not renamed to its final nam
   })
 })
 
-test('a file that cannot be written is an error that names it', async () => {
+test('the error for a file that cannot be written names the file', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await expect(exported.download(at('missing/year.json'))).rejects.toMatchObject({
     code: 'FILE-NOT-WRITTEN',
@@ -229,7 +229,7 @@ test('a file that cannot be written is an error that names it', async () => {
   })
 })
 
-test('after two downloads to one name, the file is the complete one of the second', async () => {
+test('the second of two downloads to one name leaves its complete file', async () => {
   const first = await stage.library({ stallMs: 300 }).fullExport({ format: 'JSON' })
   const second = await stage.library().fullExport({ format: 'CSV' })
   spoil(stage.proxy, [{ kind: 'stall', afterBytes: 3000 }])
@@ -242,7 +242,7 @@ test('after two downloads to one name, the file is the complete one of the secon
   await expectWhole(second, 'year')
 })
 
-test('a failed export is an error with its reason', async () => {
+test('the error for a failed export contains the reason', async () => {
   const exported = await stage.library().fullExport({ format: 'TRA', idExercice: '11' })
   const { id } = exported.status
   const { client } = stage.stage.staff

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close()
 })
 
-/** A client of a server that answers so. */
+/** A client of a server that answers with `respond`. */
 async function clientOf(
   respond: (answer: ServerResponse, request: IncomingMessage) => void,
   options: Partial<GrandlivreOptions> = {},
@@ -61,7 +61,7 @@ describe('JSON that is longer than the limit', () => {
     })
   })
 
-  test('and never ends makes the client close the connection', async () => {
+  test('makes the client close the connection if it never ends', async () => {
     let isClosed = false
     const ledger = await clientOf((answer) => {
       answer.writeHead(200, json).on('close', () => {
@@ -99,8 +99,8 @@ test('changes that do not begin with ranges leave no connection open', async () 
   await until(() => isClosed)
 })
 
-describe('a transfer of less than 1 KB within the time limit', () => {
-  /** One byte after the other. */
+describe('a slow transfer', () => {
+  /** Sends one byte every 5 ms. */
   const drip = (headers: Record<string, string>) => (answer: ServerResponse) => {
     answer.writeHead(200, headers)
     const timer = setInterval(() => answer.write(' '), 5)
@@ -116,20 +116,23 @@ describe('a transfer of less than 1 KB within the time limit', () => {
     ['of movements', ndjson, (ledger) => read(ledger.movements(selection)), 'CONNECTION-LOST'],
     ['of changes', ndjson, (ledger) => ledger.changes('1', selection), 'CONNECTION-LOST'],
   ]
-  test.each(ways)('%s times out and is requested again', async (_, headers, call, code) => {
-    let asked = 0
-    const ledger = await clientOf(
-      (answer) => {
-        asked += 1
-        drip(headers)(answer)
-      },
-      { stallMs: 300, attemptsMax: 2 },
-    )
-    await expect(call(ledger)).rejects.toMatchObject({ code, message: slow })
-    expect(asked).toBe(2)
-  })
+  test.each(ways)(
+    '%s is given up and requested again if less than 1 KB arrives in time',
+    async (_, headers, call, code) => {
+      let asked = 0
+      const ledger = await clientOf(
+        (answer) => {
+          asked += 1
+          drip(headers)(answer)
+        },
+        { stallMs: 300, attemptsMax: 2 },
+      )
+      await expect(call(ledger)).rejects.toMatchObject({ code, message: slow })
+      expect(asked).toBe(2)
+    },
+  )
 
-  test('a slow transfer that brings more is read to its end', async () => {
+  test('is read to its end if more arrives in time', async () => {
     const ledger = await clientOf(
       (answer) => {
         answer.writeHead(200, json).write('[')
@@ -173,7 +176,7 @@ describe('the status of an export that a proxy has rewritten', () => {
   ]
   const refused = 'The status of export_1 is not that of a file: status.totals is no object'
   test.each(spellings)(
-    'totals %s: debit %s, credit %s; refused if undefined',
+    'with totals %s has debit %s and credit %s, or is refused if both are undefined',
     async (totals, debit, credit) => {
       const ledger = await clientOf((answer) => void answer.writeHead(200, json).end(statusWith(totals)))
       const exported = ledger.fullExport({ exportId: 'export_1' })

@@ -1,4 +1,4 @@
-/** A follower of one year, across a failover that lost commits which its copy has, and across planned ones. */
+/** A follower of one year, across a failover that lost commits of its copy, and across planned failovers. */
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
@@ -45,7 +45,7 @@ const edit = (entry: number, comment: string) =>
   change(`update entries set comment = '${comment}' where folder_id = 111 and id = ${firstEntry + entry}`)
 const beginEpoch = () => change('select begin_epoch(true)')
 const entriesAsked = () => proxy.asked.filter(({ path }) => path.includes('entries=')).length
-/** In chunks that are no lines. */
+/** The copy in chunks that do not end with lines. */
 const copied = () => copy.text.match(/.{1,70000}/gs)!.map((piece) => Buffer.from(piece))
 
 async function apply({ cursor, ranges, lines }: Repair | Changes<unknown>): Promise<void> {
@@ -54,7 +54,7 @@ async function apply({ cursor, ranges, lines }: Repair | Changes<unknown>): Prom
   copy = { cursor, text }
 }
 
-/** As a program does. @returns the ranges that were dropped */
+/** Applies changes, or a repair, as a program does. @returns the ranges that were dropped */
 async function follow(): Promise<Repair['ranges']> {
   const changes = await ledger.changes(copy.cursor, selection).catch((error: GrandlivreError) => {
     if (error.code !== 'ERR-CURSOR-EXPIRED') throw error
@@ -77,7 +77,7 @@ test('after commits were lost, only the blocks that differ are read', async () =
   expect(ranges.map(([from]) => Number(from) - firstEntry)).toEqual([100, 400, 900])
   expect(entriesAsked()).toBe(1)
   await expectTheYear()
-  // And on by changes.
+  // The cursor of the repair gives later changes.
   await edit(450, 'newer')
   expect(await follow()).toEqual([[String(firstEntry + 450), String(firstEntry + 450)]])
   await expectTheYear()

@@ -27,7 +27,7 @@ const path = '/mad/journals'
 const query = { version: '1.0.0' }
 const journals = (ledger: Grandlivre) => ledger.requests.json({ path, query })
 
-/** A library that has had an answer before. */
+/** A library that has received an answer before. */
 async function reached(options?: Partial<GrandlivreOptions>): Promise<Grandlivre> {
   const ledger = client(options)
   await journals(ledger)
@@ -153,12 +153,12 @@ test('a filter without values is refused instead of selecting everything', async
     expect(() => ledger.movements({ exercice: stage.exercice, [name]: '' })).toThrow(name)
 })
 
-test('a request is tried ten times if the service has ever answered, otherwise three times', async () => {
+test('a request is sent ten times if the service has answered before, and three times if it has not', async () => {
   const ledger = await reached()
   stage.proxy.fault = () => ({ kind: 'refuse' })
   await expect(journals(ledger)).rejects.toMatchObject({ code: 'CONNECTION-FAILED' })
   expect(stage.proxy.asked).toHaveLength(10)
-  // They grow up to half of 30 seconds.
+  // Pauses grow up to half of 30 seconds.
   expect(pauses).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000, 15_000])
   await expect(journals(client())).rejects.toMatchObject({ code: 'CONNECTION-FAILED' })
   expect(stage.proxy.asked).toHaveLength(13)

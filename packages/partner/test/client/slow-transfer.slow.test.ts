@@ -1,4 +1,4 @@
-/** The bound of a slow transfer, as it is by default. */
+/** The default bound of a slow transfer. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -38,10 +38,10 @@ async function firstOf(stream: LedgerStream<unknown>): Promise<Buffer> {
 
 const rowsOf = (ndjson: Buffer) => ndjson.toString().split('\n').length - 1
 const idOf = (line: string) => JSON.parse(line).producerId as string
-/** The first answers with lines are spoilt. */
+/** Spoils the first answers that contain lines. */
 const spoilLines = (faults: Fault[]) => spoil(stage.proxy, faults, /\/(?:movements|entries)\?/)
 
-/** Places in the body as it travels. */
+/** Random places in the body before it is decompressed. */
 function places(encoding: Encoding): number[] {
   const bytes = encoding === 'identity' ? movements.length / 4 : movements.length / 200
   return Array.from({ length: 4 }, () => randomInt(Math.floor(bytes)))
@@ -55,24 +55,27 @@ const spoilt = [
   ['zstd', 'cut'],
   ['zstd', 'end'],
 ] as const
-test.each(spoilt)('with %s, four answers that %s at random places', async (encoding, kind) => {
-  const faults = places(encoding).map((afterBytes): Fault => ({ kind, afterBytes }))
-  const left = spoilLines(faults)
-  const stream = stage.ledger({ stallMs: 150 }).movements({ exercice }, { encoding })
-  const bytes = await bytesOf(stream)
-  expect(bytes.equals(movements), JSON.stringify(faults)).toBe(true)
-  const { rows, restarts, provedBy } = stream.progress
-  expect([rows, stream.progress.bytes, restarts]).toEqual([rowsOf(movements), bytes.length, 0])
-  expect(left).toEqual([])
-  const [isInParts, isInPartsAtOnce] = resumed()
-  if (isInPartsAtOnce || (isInParts && kind !== 'end')) {
-    // No digest came for the parts that were cut, only the rows of all parts could be compared.
-    expect(provedBy).toBe('rows')
-  } else {
-    // No line had come before the cuts. An end without trailers makes the client ask for blocks.
-    expect(provedBy).toBe(kind === 'end' ? 'blocks' : 'trailers')
-  }
-})
+test.each(spoilt)(
+  'with %s, movements arrive complete although four answers have the fault %s at random places',
+  async (encoding, kind) => {
+    const faults = places(encoding).map((afterBytes): Fault => ({ kind, afterBytes }))
+    const left = spoilLines(faults)
+    const stream = stage.ledger({ stallMs: 150 }).movements({ exercice }, { encoding })
+    const bytes = await bytesOf(stream)
+    expect(bytes.equals(movements), JSON.stringify(faults)).toBe(true)
+    const { rows, restarts, provedBy } = stream.progress
+    expect([rows, stream.progress.bytes, restarts]).toEqual([rowsOf(movements), bytes.length, 0])
+    expect(left).toEqual([])
+    const [isInParts, isInPartsAtOnce] = resumed()
+    if (isInPartsAtOnce || (isInParts && kind !== 'end')) {
+      // No digest came for the parts that were cut, so only the number of rows could be compared.
+      expect(provedBy).toBe('rows')
+    } else {
+      // No line had come before the cuts. An end without trailers makes the client ask for blocks.
+      expect(provedBy).toBe(kind === 'end' ? 'blocks' : 'trailers')
+    }
+  },
+)
 
 /** Whether an answer began after lines that had come, and whether the second one did. */
 function resumed(): [inParts: boolean, atOnce: boolean] {
@@ -92,7 +95,7 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
     expect(stream.progress.provedBy).toBe(resumed()[0] ? 'end' : 'trailers')
   })
 
-  test('without trailers, movements are proven by their row count, later ones by blocks, and entries by asking for rows after the last one', async () => {
+  test('without trailers, the row count proves movements, blocks prove later movements, and an empty rest proves entries', async () => {
     stage.proxy.fault = () => ({ kind: 'noTrailers' })
     const ledger = stage.ledger()
     const all: [LedgerStream<unknown>, Buffer, string][] = [
@@ -104,15 +107,15 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
       expect((await bytesOf(stream)).equals(expected)).toBe(true)
       expect(stream.progress.provedBy).toBe(provedBy)
     }
-    // The second stream knew: its blocks were read first, and the service hashed nothing.
+    // The second stream read the blocks first, and told the service to hash nothing.
     const asked = stage.proxy.asked.filter(({ path }) => path.includes('/movements'))
     expect(asked.map(({ path }) => path.includes('blocks'))).toEqual([false, true, true, false])
     expect(asked.at(-1)!.headers['want-content-digest']).toBe('sha-256=0')
   })
 })
 
-test('entries are never accepted as complete if every answer ends early and no trailer says so', async () => {
-  // Of a compressed body so short, nothing comes out.
+test('entries are requested again until they are complete if answers end early without trailers', async () => {
+  // The first 2,000 bytes of the compressed body decompress to nothing.
   stage.proxy.fault = (_, nth) => (nth < 4 ? { kind: 'end', afterBytes: 2_000 } : undefined)
   const stream = stage.ledger().entries({ exercice }, { encoding: 'zstd' })
   expect((await bytesOf(stream)).equals(entries)).toBe(true)
@@ -169,10 +172,10 @@ describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
   })
 })
 
-describe('trailers that a proxy drops or changes', () => {
+describe('if a proxy drops or changes trailers', () => {
   const [rowCount, sha256] = ['x-row-count', 'x-content-sha256'] as const
   const zeros = '0'.repeat(64)
-  /** By what movements and entries are proven; undefined: not at all. */
+  /** Each way, and what then proves movements and entries; undefined if nothing does. */
   const ways: [string, { dropped?: string[]; changed?: Record<string, string> }, (string | undefined)[]][] = [
     ['the SHA-256 is dropped', { dropped: [sha256] }, [undefined, undefined]],
     ['the row count is dropped', { dropped: [rowCount] }, ['rows', 'end']],
@@ -185,16 +188,19 @@ describe('trailers that a proxy drops or changes', () => {
     ['the row count is wrong', { changed: { [rowCount]: '1' } }, [undefined, undefined]],
   ]
   describe.each(ways)('%s', (_, fault, proofs) => {
-    test.each(['movements', 'entries'] as const)('of %s', async (streamed) => {
-      spoilLines([{ kind: 'trailers', ...fault }])
-      const ledger = stage.ledger()
-      const stream = ledger[streamed]({ exercice }, { encoding: 'identity' })
-      const error = await errorOf(bytesOf(stream))
-      const provedBy = proofs[streamed === 'movements' ? 0 : 1]
-      expect(stream.progress.provedBy).toBe(provedBy)
-      if (provedBy === undefined) expect(error).toMatchObject({ code: 'NOT-PROVEN' })
-      else expect(error).toBeUndefined()
-    })
+    test.each(['movements', 'entries'] as const)(
+      '%s are refused or proven in another way',
+      async (streamed) => {
+        spoilLines([{ kind: 'trailers', ...fault }])
+        const ledger = stage.ledger()
+        const stream = ledger[streamed]({ exercice }, { encoding: 'identity' })
+        const error = await errorOf(bytesOf(stream))
+        const provedBy = proofs[streamed === 'movements' ? 0 : 1]
+        expect(stream.progress.provedBy).toBe(provedBy)
+        if (provedBy === undefined) expect(error).toMatchObject({ code: 'NOT-PROVEN' })
+        else expect(error).toBeUndefined()
+      },
+    )
   })
 
   test('a changed digit without its SHA-256 is refused, and from then on blocks detect it', async () => {
@@ -246,7 +252,7 @@ test('a page that the service did not send yields no line', async () => {
   }
 })
 
-test('empty answers, however many, do not prove that there are no entries', async () => {
+test('empty answers do not prove that there are no entries', async () => {
   stage.proxy.fault = () => ({ kind: 'end', afterBytes: 0 })
   const stream = stage.ledger({ attemptsMax: 3 }).entries({ exercice })
   await expect(bytesOf(stream)).rejects.toMatchObject({ code: 'CONNECTION-LOST' })
@@ -273,7 +279,7 @@ test('the items match the lines', async () => {
   expect(text === movements.toString()).toBe(true)
 })
 
-test('a stream that is cut again and again without a new row ends with an error that says how far it got', async () => {
+test('the error of a stream that is cut repeatedly without a new row states how many rows came', async () => {
   let answers = 0
   stage.proxy.fault = (path) => {
     if (path.includes('blocks')) return undefined

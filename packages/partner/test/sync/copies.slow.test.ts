@@ -52,7 +52,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     stage.proxy.fault = async (path) => {
       if (!path.startsWith(changesPath)) return
       if (stage.askedFor().length === 2) return { kind: 'cut', afterBytes: 1_300_000 }
-      // One that was not announced, and one that came before the break.
+      // Changes an entry that was not announced, and an entry that came before the break.
       for (const id of ['1000005', '1000501']) await stage.rename(id, `repris ${stage.count()}`)
       return
     }

@@ -1,4 +1,4 @@
-/** Copies by tokens with and without the group `employees`: each run leaves what its token shows, and proves it. */
+/** Copies by tokens with and without the group `employees`: each run leaves the rows that its token shows, proven. */
 import { describe, expect, test } from 'vitest'
 import { mark, setEmployeesStage } from '../../../../test/support/employees/stage.ts'
 import { forTests } from '../../../../test/support/for-tests.ts'
@@ -39,7 +39,7 @@ async function expectRowsOf(copy: Copy, caller: Headers): Promise<string> {
 const level = { ledgers: 1, copied: 0, rows: 0, failed: [] }
 
 describe.each(copyKinds)('in %s', (kind) => {
-  test('a copy is complete and proven for its token; after a change of token, the next sync makes it so again', async () => {
+  test('each sync completes a copy for its token, and verify proves it, also after a change of token', async () => {
     const copy = await newCopy(kind)
     expect((await sync(copy, stage.hidden)).result).toMatchObject({ copied: 1 })
     const cursors = new Set<string | null>()

@@ -31,7 +31,7 @@ const places = forTests(setCopyPlaces)
 let following: RunningCommand
 let followed: string
 const runs = {} as Record<CopyKind, Run & { events: SyncEvent[] }>
-/** Of a firm that is read in full. */
+/** Bytes of a firm that is read in full. */
 let firmBytes: number
 
 beforeAll(async () => {
@@ -98,7 +98,7 @@ async function sync(kind: CopyKind) {
 const expectTheLedgers = ({ copy }: Pick<Run, 'copy'>, which = societies) =>
   expectRows(copy, { url: stage.service.url, caller: stage.firm }, which)
 
-/** Once the process that follows has committed that comment, or the cursors that the service has now. */
+/** Waits until the following process has committed the present cursors, and the comment if one is given. */
 async function levelFollower(comment?: string): Promise<void> {
   const ledger = libraryOf(stage.firm, stage.service.url)
   const copy = await openCopy(followed)
@@ -115,7 +115,7 @@ async function levelFollower(comment?: string): Promise<void> {
   ledger.close()
 }
 
-test.each(copyKinds)('only rows that differ are read, of ledgers that lost commits: %s', async (kind) => {
+test.each(copyKinds)('of ledgers that lost commits, only rows that differ are read: %s', async (kind) => {
   const summary = await sync(kind)
   expect(summary).toMatchObject({ ledgers: societies.length, copied: 3, failed: [] })
   expect(asked()).toEqual(['/api/v1/mad/ledgers', changesPath, digestsPath, changesPath])

@@ -1,11 +1,11 @@
 /**
- * The promise of docs/guides/whole-firm.md as a property: whatever happens to two firms, and whenever, a copy that has
- * been brought up to date has exactly the rows of a fresh one, and the digests of the service. And the proof as one:
- * whatever somebody does to a copy, `verify` finds it, and mends only that.
+ * Two promises of docs/guides/whole-firm.md as properties. Whatever happens to two firms, an updated copy has exactly
+ * the rows of a fresh copy, and the digests of the service. Whatever somebody does to a copy, `verify` finds it, and
+ * repairs only that.
  *
- * `npm test` lives a few histories and tampers a few times; `npm run long -- firms` compares 2,000 pairs of copies and
- * tampers 500 times. A failure shows its history and seed, and FIRM_SEED repeats the run: each history goes on from the
- * ledgers that the one before has left, so a shorter one would say nothing.
+ * `npm test` runs a few histories and tamperings; `npm run long -- firms` compares 2,000 pairs of copies and tampers 500
+ * times. A failure shows its history and seed, and FIRM_SEED repeats the run. Histories are not shortened, because each
+ * starts from the ledgers that the previous history left.
  */
 import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
@@ -28,7 +28,7 @@ const pairs = Number(process.env['FIRM_PAIRS'] ?? 3)
 const tamperings = Number(process.env['FIRM_TAMPERINGS'] ?? 10)
 const seed = process.env['FIRM_SEED'] === undefined ? {} : { seed: Number(process.env['FIRM_SEED']) }
 const foldersEach = pairs > 100 ? 10 : 3
-/** Pairs of a history. */
+/** Pairs of copies that one history compares. */
 const momentsEach = 3
 
 const firms = [folders.first.firmId, folders.otherFirm.firmId] as const
@@ -81,7 +81,7 @@ async function happen({ what, place, seed: of, edit }: Event): Promise<void> {
       return void (await sql(`update folders set firm_id = ${firms[of % 2]} where id = ${id}`))
     case 'come':
     case 'go':
-      // An empty folder, in place of the one before.
+      // Deletes the empty folder of an earlier event. If the event is `come`, a new folder takes its place.
       await sql(`delete from folders where id = 999`)
       if (what === 'go') return
       return createFolder(staff.client, { schemaId, firmId: firms[of % 2]!, id: '999', name: `New ${of}` })

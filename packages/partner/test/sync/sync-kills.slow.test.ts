@@ -1,7 +1,7 @@
 /**
- * A sync that is killed at any moment leaves a copy that the next run brings right: in the first reading, in changes, and
- * while every ledger is read again. That run has proven rows, and verify finds none that differs. One that follows goes on
- * by itself where the service is killed.
+ * A sync may be killed at any moment: in the first reading, in changes, or while every ledger is read again. The next run
+ * completes its copy, and verify then finds no row that differs. A sync with --follow goes on by itself after the service
+ * was killed.
  *
  * `npm run test:slow` kills one run and one service for each database; `npm run long -- partner-kills` 100 and 30 (SYNC_KILLS,
  * SYNC_SERVICE_KILLS). SYNC_SEED chooses other moments.
@@ -50,7 +50,7 @@ test.each(copyKinds)(
       const { code } = await ended
       clearTimeout(timer)
       if (code === null) killed += 1
-      // A run that came to its end shows how long they are, so that the next ones are killed before.
+      // A run that ended before the kill shows how long runs take, so that later runs are killed earlier.
       else usual[sort] = performance.now() - started
       const moment = `SYNC_SEED=${seed}, kill ${kill} after ${Math.round(ms)} ms: ${sort}`
       for (const command of ['sync', 'verify'])
@@ -77,7 +77,7 @@ test.each(copyKinds)(
     for (let kill = 0; kill < serviceKills; kill += 1) {
       if (kill % killsOfCopy === 0) {
         words = ['--to', places.newAddress(kind)]
-        // Its log begins again. Until it has answered once, a command gives up soon: the address may be wrong.
+        // The log of the service begins again. A command gives up soon until the service has answered once.
         await service.kill()
         service = await startProcess({ ...settings, PORT })
         following = startGrandlivre(env, ['sync', '--json', '--follow', ...words])

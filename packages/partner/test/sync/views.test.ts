@@ -1,4 +1,4 @@
-/** The views of a copy: the same results, computed by hand, in SQLite and in PostgreSQL. */
+/** The views of a copy, in SQLite and in PostgreSQL. Their results are compared with results computed by hand. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'

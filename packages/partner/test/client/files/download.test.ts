@@ -77,7 +77,7 @@ describeOnS3((server) => {
     const files = await openS3Files(server())
     const proxy = await startFaultyProxy(server().endpoint)
     const settings = files.settings
-    // With a database of its own, since every service of one takes up its exports.
+    // With a database of its own: each service of a database takes up exports of that database.
     const stage = await setExportStage({
       store: {
         kind: 's3',
@@ -108,7 +108,7 @@ describeOnS3((server) => {
         ['bytes=1000-', undefined],
       ])
       expect(proxy.asked[1]!.headers['if-range']).toMatch(/^"/)
-      // As S3 answers to an address that is too old.
+      // S3 answers like this to an address that is too old.
       proxy.asked = []
       const body = '<Error><Code>AccessDenied</Code><Message>Request has expired</Message></Error>'
       proxy.fault = (_, nth) => (nth === 1 ? { kind: 'answer', status: 403, body } : undefined)

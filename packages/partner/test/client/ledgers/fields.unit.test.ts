@@ -14,7 +14,7 @@ test('a row has the texts that COPY wrote, and null for \\N', () => {
 })
 
 test.each(['a\\', 'a\\x41', 'a\\101', 'a\\.', 'a\\\n'])(
-  '%j has an escape that COPY does not write',
+  'refuses %j, which has an escape that COPY does not write',
   (field) => {
     expect(() => readRow(field)).toThrow(/which COPY does not write$/)
   },

@@ -13,7 +13,7 @@ const changes = /ledgers\/changes/
 
 const stage = forTests(() => setLedgersStage(6_000, 60, 20))
 untouched(() => stage.proxy)
-/** What the service sends of both folders, undisturbed. */
+/** The answer of the service for both folders, without a fault. */
 let whole: Buffer
 let truth: MemoryCopy
 
@@ -91,14 +91,14 @@ test('reading from a cursor brings what changed, without the unchanged tables', 
   expect(copy.text(large) === truth.text(large)).toBe(true)
 })
 
-describe('an answer that breaks', () => {
+describe('a read over answers that break', () => {
   const places = (length: number) =>
     Array.from({ length: 6 }, (_, nth) => 1 + Math.floor((nth * (length - 2)) / 5)).flatMap((at) => [
       [at, 'cut' as const],
       [at, 'end' as const],
     ]) as [number, 'cut' | 'end'][]
 
-  test('anywhere is continued after its last proven row, and gives the same copy', async () => {
+  test('continues after the last proven row wherever an answer breaks, and gives the same copy', async () => {
     for (const [afterBytes, kind] of places(whole.length)) {
       stage.proxy.asked.length = 0
       spoil(stage.proxy, [{ kind, afterBytes }], changes)
@@ -117,7 +117,7 @@ describe('an answer that breaks', () => {
     }
   }, 120_000)
 
-  test('at every attempt is continued as long as each attempt brings something', async () => {
+  test('continues as long as each answer brings something', async () => {
     stage.proxy.fault = (asked) =>
       asked.startsWith(path) ? { kind: 'cut', afterBytes: 1_500_000 } : undefined
     const copy = await copied()
@@ -125,7 +125,7 @@ describe('an answer that breaks', () => {
     expect(askedFor().length).toBeGreaterThan(3)
   })
 
-  test('is continued even if the ledger changes before and after the row at which it broke', async () => {
+  test('continues even if the ledger changes before and after the row at which the answer broke', async () => {
     let answers = 0
     stage.proxy.fault = async (asked) => {
       if (!asked.startsWith(path)) return undefined
@@ -142,7 +142,7 @@ describe('an answer that breaks', () => {
     expect(copy.parts.some((part) => part.kind === 'ledger' && part.resumed)).toBe(true)
   })
 
-  test('within a table is continued even if that table has returned to its earlier state', async () => {
+  test('continues within a table even if that table has returned to its earlier state', async () => {
     const copy = await copied()
     const { cursor: since, tables } = copy.ledgers.get(large)!
     const rename = (name: string) =>
@@ -167,7 +167,7 @@ describe('an answer that breaks', () => {
     expect(copy.text(large) === truth.text(large)).toBe(true)
   })
 
-  test('repeatedly at one ledger moves that ledger to the end of the request', async () => {
+  test('requests a ledger last after three answers broke at it', async () => {
     const cut = { kind: 'cut', afterBytes: 30 } as const
     spoil(stage.proxy, [cut, cut, cut], changes)
     const copy = await copied()
@@ -175,7 +175,7 @@ describe('an answer that breaks', () => {
     expect(askedFor().map((ledgers) => ledgers[0].society)).toEqual([large, large, large, small])
   })
 
-  test('at every attempt without any progress is an error that names the ledger', async () => {
+  test('fails with an error that names the ledger if no answer brings anything', async () => {
     const strict = libraryOf(stage.firm, stage.proxy.url, { attemptsMax: 3 })
     stage.proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 2000 } : undefined)
     await expect(new MemoryCopy().follow(strict, [{ society: large }], identity)).rejects.toMatchObject({

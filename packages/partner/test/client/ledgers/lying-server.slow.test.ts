@@ -1,6 +1,6 @@
 /**
- * A proxy before the real service that lies about ledgers. Whatever it does, no ledger is committed that differs from the
- * service's, each lie ends with a sentence or is overcome, and what is not proven is never handed over.
+ * A proxy before the real service that lies about ledgers. No ledger is committed that differs from the service's. Each
+ * lie ends in an error with a sentence, or is overcome. Rows without a proof are never handed over.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'
@@ -17,7 +17,7 @@ import {
   jsonLies,
   kinds,
   type Lie,
-  otherwise,
+  otherForms,
   placesOf,
   ways,
   withOneBitChanged,
@@ -48,7 +48,7 @@ beforeAll(async () => {
   rows = new Set(lines.filter((line) => !isJson(line)).map(String))
 })
 
-/** Follows an answer that is always spoiled so. @returns the error, if it was not overcome */
+/** Reads answers that all contain this lie. @returns the error; undefined if the lie was overcome */
 async function believe(lie: Lie, isProven = false): Promise<GrandlivreError | undefined> {
   stage.proxy.fault = (asked) =>
     asked.startsWith(path) ? { kind: 'rewrite', body: (whole) => bodyOf(lie(linesOf(whole))) } : undefined
@@ -74,12 +74,12 @@ async function believe(lie: Lie, isProven = false): Promise<GrandlivreError | un
 
 const bodyOf = (made: ReturnType<Lie>) => (Array.isArray(made) ? Buffer.concat(made) : made)
 
-describe('lines are refused that are', () => {
+describe('refuses an answer with a changed line', () => {
   for (const [way, spoil] of ways)
-    test.each(kinds)(`${way}: %s`, async (kind) => {
+    test.each(kinds)(`lines ${way}: %s`, async (kind) => {
       for (const at of placesOf(lines, kind, 6)) {
         const spoiled = spoil(lines, at)
-        // The last line has none behind it, the first none before.
+        // Some changes of the first or the last line change nothing.
         if (Buffer.concat(spoiled).equals(Buffer.concat(lines))) continue
         const error = await believe(() => spoiled)
         // Both ledgers are proven before the last line.
@@ -118,7 +118,7 @@ test('a read ends with the refusal if answers break after the first line and its
   expect([answers, kinds.at(-2)]).toEqual([6, 'refused'])
 })
 
-test('a row with one flipped bit is never handed over, at a hundred places', async () => {
+test('hands over no row with a flipped bit, at a hundred places', async () => {
   for (const { at, kind, spoiled } of withOneBitChanged(lines)) {
     const error = await believe(() => spoiled)
     // A cursor names a state, and nothing proves it before it is used.
@@ -126,7 +126,7 @@ test('a row with one flipped bit is never handed over, at a hundred places', asy
   }
 })
 
-describe('refuses JSON that says', () => {
+describe('refuses a line of JSON with', () => {
   test.each(jsonLies)('%s (%s)', async (_, kind, members, message) => {
     const error = await believe(changed(kind, members))
     expect(error).toMatchObject({ message: expect.stringMatching(message) })
@@ -135,31 +135,34 @@ describe('refuses JSON that says', () => {
   })
 })
 
-describe('refuses in place of the first line', () => {
+describe('refuses an answer whose first line is replaced by', () => {
   test.each(firstLines)('%s', async (_, first) => {
     const error = await believe((all) => [Buffer.from(first, 'latin1'), ...all.slice(1)])
     expect(error?.code).toBe('NOT-PROVEN')
   })
 })
 
-describe('forged movements with matching proofs', () => {
+describe('refuses forged movements with matching proofs', () => {
   test.each(forgeries)('%s', async (_, make, message) => {
     const error = await believe(forged(make), true)
     expect(error).toMatchObject({ code: 'NOT-PROVEN', message: expect.stringMatching(message) })
   })
 
   const { columns } = ledgerTables.movements
-  test.each(Object.entries(otherwise))('%s that COPY writes in another form', async (type, values) => {
-    const ofType = columns.filter((column) => column.type === type)
-    for (const [nth, value] of values.entries()) {
-      const column = ofType[nth % ofType.length]!
-      const error = await believe(forged(cell(columns.indexOf(column), value)), true)
-      const told = `has as ${column.name} what COPY does not write`
-      expect([value, error?.message]).toEqual([value, expect.stringContaining(told)])
-    }
-  })
+  test.each(Object.entries(otherForms))(
+    'refuses a value of the type %s in a form that COPY does not write',
+    async (type, values) => {
+      const ofType = columns.filter((column) => column.type === type)
+      for (const [nth, value] of values.entries()) {
+        const column = ofType[nth % ofType.length]!
+        const error = await believe(forged(cell(columns.indexOf(column), value)), true)
+        const told = `has as ${column.name} what COPY does not write`
+        expect([value, error?.message]).toEqual([value, expect.stringContaining(told)])
+      }
+    },
+  )
 
-  test('the same forgery without a fault is accepted', async () => {
+  test('accepts movements that are forged without a change', async () => {
     expect(
       await believe(
         forged((all) => all),

@@ -4,7 +4,7 @@ export async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Buffer>
   return Buffer.concat(await Array.fromAsync(chunks))
 }
 
-/** Not by `rejects`, which would print megabytes if there is no error. */
+/** The error of a promise. Without an error, `rejects` would print megabytes. */
 export const errorOf = (reading: Promise<unknown>): Promise<unknown> =>
   reading.then(
     () => undefined,

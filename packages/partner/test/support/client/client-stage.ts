@@ -27,7 +27,7 @@ export async function setClientStage(movements: number) {
       opened.push(ledger)
       return ledger
     },
-    /** The NDJSON of a path, asked for with fetch. */
+    /** The NDJSON of a path, requested with fetch. */
     async source(path: string): Promise<Buffer> {
       const headers = {
         Authorization: `Bearer ${token}`,

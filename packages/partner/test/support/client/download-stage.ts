@@ -15,14 +15,14 @@ export async function setDownloadStage() {
   const store = { kind: 'filesystem', folder: files } as Extract<StoreSettings, { kind: 'filesystem' }>
   const stage = await setExportStage({ store })
   const proxy = await startFaultyProxy(stage.service.url)
-  // Signs addresses of the proxy, behind which the first service answers with the files of both.
+  // This service signs addresses of the proxy. Behind the proxy, the first service answers with the files of both.
   const service = await startTestService(stage.database, { store, publicUrl: proxy.url })
   const opened: Grandlivre[] = []
   return {
     stage,
-    /** Between the client and the files, and nothing else. */
+    /** A proxy between the client and the files only. */
     proxy,
-    /** How the client is opened, for another process. */
+    /** Options of the client, for another process. */
     access: accessOf(stage.company, service.url),
     /** An empty folder for downloads. */
     folder,

@@ -7,8 +7,8 @@ import { beforeEach } from 'vitest'
 /** What goes wrong with one answer. */
 export type Fault =
   /**
-   * The connection is reset after this many bytes of the body. Before, one bit may be wrong at a place, and the header
-   * ETag may be dropped.
+   * The connection is reset after this many bytes of the body. One bit before may be wrong, and the header ETag may be
+   * dropped.
    */
   | { kind: 'cut'; afterBytes: number; at?: number; isWithoutETag?: boolean }
   /** Nothing comes after this many bytes of the body, and the connection stays. */
@@ -23,9 +23,9 @@ export type Fault =
   | { kind: 'flip'; at: number }
   /** The connection is reset before an answer. */
   | { kind: 'refuse' }
-  /** The whole body as this makes it, without trailers. */
+  /** The body that `body` makes of the whole body, without trailers. */
   | { kind: 'rewrite'; body: (whole: Buffer) => Buffer | Iterable<Buffer> }
-  /** This answer in place of that of the service. */
+  /** This answer replaces the answer of the service. */
   | { kind: 'answer'; status: number; headers?: Record<string, string>; body?: string }
 
 export interface FaultyProxy {
@@ -34,16 +34,16 @@ export interface FaultyProxy {
   asked: { method: string; path: string; headers: IncomingMessage['headers']; body: () => string }[]
   /** Decides on each request. Default: nothing goes wrong. */
   fault: (path: string, nth: number) => Fault | undefined | Promise<Fault | undefined>
-  /** Of the bodies that the service has sent so far. */
+  /** Bytes of all bodies that the service has sent so far. */
   bytes: number
-  /** Answers that are under way, on the side of the service. */
+  /** Number of answers that the service is still sending. */
   open(): number
   close(): Promise<void>
 }
 
 /**
- * The first answers with such a path are spoilt, one fault each.
- * @returns faults that are still to come
+ * Spoils the first answers to requests with such a path, with one fault each.
+ * @returns the faults that have not happened yet
  */
 export function spoil(proxy: FaultyProxy, faults: readonly (Fault | undefined)[], path = /./) {
   const left = [...faults]
@@ -51,7 +51,7 @@ export function spoil(proxy: FaultyProxy, faults: readonly (Fault | undefined)[]
   return left
 }
 
-/** Before each test: nothing goes wrong, and nothing was asked. */
+/** Removes the fault and the recorded requests before each test. */
 export function untouched(proxyOf: () => FaultyProxy): void {
   beforeEach(() => {
     Object.assign(proxyOf(), { asked: [], fault: () => undefined })

@@ -1,6 +1,6 @@
 /**
- * Lies of a server about two ledgers, as changes of the lines of an honest answer: for every client that has to find them.
- * The first ledger has at least 1,500 movements.
+ * Lies of a server about two ledgers, as changes of the lines of an honest answer. Each client has to find them. The
+ * first ledger has at least 1,500 movements.
  */
 import { createHash } from 'node:crypto'
 import type { ColumnType } from '../../../../contract/src/ledger-tables.ts'
@@ -12,7 +12,7 @@ export type Lie = (lines: Buffer[]) => Buffer | Buffer[] | Iterable<Buffer>
 
 export const kinds = ['ledger', 'table', 'rows', 'end', 'whole', 'row']
 
-/** Places that are tried, over all lines of this kind. */
+/** Indexes of at most `count` lines of this kind, spread over the answer. */
 export function placesOf(all: Buffer[], kind: string, count: number): number[] {
   const found = all.flatMap((line, at) => (kindOf(line) === kind ? [at] : []))
   const step = Math.max(1, found.length / count)
@@ -39,7 +39,7 @@ export function* withOneBitChanged(
   }
 }
 
-/** What is done to a line. */
+/** What happens to a line: the name of the change, and the change. */
 export const ways: [string, (all: Buffer[], at: number) => Buffer[]][] = [
   ['left out', (all, at) => all.toSpliced(at, 1)],
   ['doubled', (all, at) => all.toSpliced(at, 0, all[at]!)],
@@ -51,16 +51,16 @@ export const ways: [string, (all: Buffer[], at: number) => Buffer[]][] = [
   ['without their line feed', (all, at) => all.with(at, all[at]!.subarray(0, -1))],
 ]
 
-interface Said {
+interface JsonLine {
   ledger: string
   columns: string[]
   rows: number
   tables: object
 }
 
-/** The same line with some members of other values. */
+/** Changes members of all lines of a kind. */
 export const changed =
-  (kind: string, members: (line: Said) => object): Lie =>
+  (kind: string, members: (line: JsonLine) => object): Lie =>
   (all) =>
     all.map((line) =>
       kindOf(line) === kind
@@ -71,8 +71,8 @@ export const changed =
     )
 
 const sha256 = 'a'.repeat(64)
-/** The kind of line, its members in the lie, and what is said of them. */
-export const jsonLies: [string, string, (line: Said) => object, RegExp][] = [
+/** Lies in lines of JSON: the name of the lie, the kind of line, the members that it changes, and the error. */
+export const jsonLies: [string, string, (line: JsonLine) => object, RegExp][] = [
   ['another folder', 'ledger', () => ({ ledger: '112' }), /ledger 112 came where 111 was asked for/],
   ['a folder as a number', 'ledger', ({ ledger }) => ({ ledger: Number(ledger) }), /111/],
   ['an older state', 'ledger', () => ({ since: 'x' }), /came since x and was asked for since null/],
@@ -129,7 +129,7 @@ export const jsonLies: [string, string, (line: Said) => object, RegExp][] = [
   ['more refusals', 'whole', () => ({ refusals: 1 }), /the last line says 2 and 1/],
 ]
 
-/** In place of the first line. */
+/** Lines that replace the first line, by name. */
 export const firstLines: [string, string][] = [
   ['nothing', ''],
   ['an empty line', '\n'],
@@ -147,7 +147,7 @@ export const firstLines: [string, string][] = [
   ['a row', '1\t2\n'],
 ]
 
-/** Movements of the first ledger as this makes them, with proofs that fit them. */
+/** Replaces the movements of the first ledger by those that `make` returns, with matching proofs. */
 export const forged =
   (make: (row: string[][]) => string[][]): Lie =>
   (all) => {
@@ -167,10 +167,10 @@ export const forged =
   }
 
 const at = 700
-/** With one cell of another value. */
+/** Gives one cell another value. */
 export const cell = (column: number, value: string) => (all: string[][]) =>
   all.with(at, all[at]!.with(column, value))
-/** Movements that are made otherwise, with proofs that fit. */
+/** Forged movements: the name of the forgery, how it changes the rows, and the error. */
 export const forgeries: [string, (all: string[][]) => string[][], RegExp][] = [
   ['a lost movement', (all) => all.toSpliced(at, 1), /rows of its movements are/],
   ['a repeated one', (all) => all.toSpliced(at, 0, all[at]!), /has the id \d+ after/],
@@ -187,8 +187,8 @@ export const forgeries: [string, (all: string[][]) => string[][], RegExp][] = [
   ['movements cut short', (all) => all.slice(0, 10), /rows of its movements are/],
 ]
 
-// What a copy would take, and give back as another line.
-export const otherwise: Record<ColumnType, string[]> = {
+/** By type, values that a copy would accept and give back in another form. */
+export const otherForms: Record<ColumnType, string[]> = {
   bigint: ['007', '+5', '1e3', ' 5', '5 ', '-0', '', '0x1', '5.0', '1_000', '9223372036854775808'],
   date: ['2026-1-5', '20260105', 'today', '05/01/2026', '02026-01-05'],
   timestamptz: ['2026-01-05', '2026-01-05 10:00:00', '2026-01-05 10:00:00+02', '2026-01-05 10:00:00.10+00'],

@@ -5,12 +5,12 @@ import { setExportStage } from '../../../../../test/support/stages/export-stage.
 import { startFaultyProxy } from './faulty-proxy.ts'
 import { libraryOf } from './library.ts'
 
-/** The large one first. */
+/** The large folder is the first. */
 export const twoFolders = [folders.first.folderId, folders.sameFirm.folderId] as const
 
 /**
  * Two folders of a firm, and a library that reads them through a proxy that spoils answers.
- * @param movements of the first, besides a few
+ * @param movements number of movements to add to the first folder
  * @param pauseMs between attempts: a broken answer holds its place until the service has seen the break
  */
 export async function setLedgersStage(movements: number, attemptsMax = 2, pauseMs = 5) {
@@ -22,7 +22,7 @@ export async function setLedgersStage(movements: number, attemptsMax = 2, pauseM
   const pacing = { random: () => 0, sleep: () => delay(pauseMs) }
   const ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax })
   return {
-    ...{ proxy, ledger, firm: stage.firm, url: stage.service.url },
+    ...{ proxy, ledger, firm: stage.firm, company: stage.company, url: stage.service.url },
     change: (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`),
     async close(): Promise<void> {
       ledger.close()

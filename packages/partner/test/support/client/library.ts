@@ -6,7 +6,7 @@ export function accessOf(headers: Record<string, string>, baseUrl: string) {
   return { baseUrl, token, secret: headers['X-Third-Party-Secret']! }
 }
 
-/** The library with the credentials of a test's caller. Its waits are as short as they can be. */
+/** The library with the credentials of a test's caller. Its waits are as short as possible. */
 export function libraryOf(
   headers: Record<string, string>,
   baseUrl: string,

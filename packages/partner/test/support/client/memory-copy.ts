@@ -1,4 +1,4 @@
-/** A copy of ledgers in memory, which follows the rules that consumers of parts have. */
+/** A copy of ledgers in memory, which follows the rules for consumers of parts. */
 import { type LedgerTableName, wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import type {
   EntryRange,
@@ -16,7 +16,7 @@ export class MemoryCopy {
   readonly ledgers = new Map<string, { cursor: string; tables: LedgerEnd['tables']; rows: Rows }>()
   /** All parts that came. */
   readonly parts: LedgerPart[] = []
-  /** Of the transaction that is open. */
+  /** The open transaction. */
   #open: { society: string; rows: Rows } | undefined
   #table: LedgerTableName = 'folders'
 
@@ -66,13 +66,13 @@ export class MemoryCopy {
   }
 }
 
-/** Entry and movement. */
+/** The ids of the entry and of the movement in a line. */
 function keysOf(line: Buffer): [number, number] {
   const fields = line.toString('latin1').split('\t', 19)
   return [Number(fields[0]), Number(fields[18])]
 }
 
-/** With their line feeds. */
+/** The lines, each with its line feed. */
 export function linesOf(bytes: Uint8Array): Buffer[] {
   const whole = Buffer.from(bytes)
   const lines: Buffer[] = []

@@ -34,7 +34,7 @@ export async function setCopyPlaces() {
   }
 }
 
-/** The rows of each table of a ledger as the service gives them, by the path of the bytes alone. */
+/** The rows of each table of a ledger as the service gives them, read without the library. */
 async function tablesOf(
   url: string,
   caller: Record<string, string>,
@@ -56,7 +56,7 @@ async function tablesOf(
   return tables
 }
 
-/** The copy has the rows that the service gives to this caller. */
+/** Expects that the copy has the rows that the service gives to this caller. */
 export async function expectRows(
   copy: Copy,
   { url, caller }: { url: string; caller: Record<string, string> },

@@ -1,16 +1,13 @@
 /** Two folders of a firm at the real service, behind a proxy that spoils answers, and places for copies of them. */
 import { afterEach, beforeEach } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'
-import { addLargeExercice } from '../../../../../test/support/ledgers/large-exercice.ts'
-import { folders } from '../../../../../test/support/ledgers/tenants.ts'
-import { setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { openCopy, type SyncEvent, syncCopy } from '../../../src/sync/sync.ts'
-import { startFaultyProxy } from '../client/faulty-proxy.ts'
+import { setLedgersStage, twoFolders } from '../client/ledgers-stage.ts'
 import { libraryOf } from '../client/library.ts'
 import { expectRows, setCopyPlaces } from './copies.ts'
 import type { CopyKind } from './rows.ts'
 
-export const [firstFolder, secondFolder] = [folders.first.folderId, folders.sameFirm.folderId]
+export const [firstFolder, secondFolder] = twoFolders
 
 /** For all tests of a file. Copies are closed after each. */
 export function syncStageForTests() {
@@ -24,17 +21,13 @@ export function syncStageForTests() {
 }
 
 async function setSyncStage() {
-  const stage = await setExportStage({
-    rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 },
-  })
-  await addLargeExercice(stage.staff.client, 6_000)
-  const proxy = await startFaultyProxy(stage.service.url)
+  const stage = await setLedgersStage(6_000)
+  const { proxy, change } = stage
   const places = await setCopyPlaces()
-  const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
   const open: (() => Promise<void>)[] = []
   let counted = 0
   const own = {
-    ...{ proxy, change, service: stage.service, firm: stage.firm, company: stage.company },
+    ...{ proxy, change, firm: stage.firm, company: stage.company },
     newAddress: places.newAddress,
     /** Another number at each call. */
     count: () => {
@@ -70,8 +63,8 @@ async function setSyncStage() {
         onEvent: (event: SyncEvent) => events.push(event),
         kinds: () =>
           events.map(({ kind }) => kind).filter((kind) => !['rows', 'listed', 'compared'].includes(kind)),
-        async expectTheLedgers(societies = [firstFolder, secondFolder]): Promise<void> {
-          await expectRows(copy, { url: stage.service.url, caller: stage.firm }, societies)
+        async expectTheLedgers(societies: readonly string[] = twoFolders): Promise<void> {
+          await expectRows(copy, { url: stage.url, caller: stage.firm }, societies)
         },
       }
     },
@@ -85,7 +78,6 @@ async function setSyncStage() {
       for (const end of open.splice(0)) await end()
     },
     async close(): Promise<void> {
-      await proxy.close()
       await stage.close()
       await places.close()
     },

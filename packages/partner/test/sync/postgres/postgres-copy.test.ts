@@ -13,7 +13,7 @@ const database = forTests(() => createTestDatabase({ template: 'template1' }))
 const staff = forTests(async () => {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
-  // What a database of others may have set.
+  // Settings that a database of others may have.
   const name = new URL(database.ownerUrl).pathname.slice(1)
   await client.query(
     `alter database ${name} set datestyle to 'German'; alter database ${name} set timezone to 'Asia/Tokyo'`,
@@ -152,7 +152,7 @@ test('accepts many rows in buffers of any size, which may be reused at once', as
   await copy.close()
 })
 
-test('rolls back a ledger with a line that PostgreSQL refuses or ends at, and stays usable', async () => {
+test('rolls back a ledger with a line that PostgreSQL refuses or takes for the end, and stays usable', async () => {
   const { copy } = await newCopy()
   const good = lineOf('movements', { entry_id: '1', movement_id: '1' })
   await fill(copy, '8', { movements: good })
@@ -213,7 +213,7 @@ test('keeps a firm locked until the copy is closed or its process has ended', as
   await copy.lock(['2'])
   await expect(other.lock(['2'])).rejects.toMatchObject({ code: 'COPY-LOCKED' })
   await other.lock(['3'])
-  // As the system does it for a process that has ended.
+  // The system does this for a process that has ended.
   await staff.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and application_name = 'grandlivre sync'`,

@@ -1,4 +1,4 @@
-/** Rows that SQLite keeps come back as the lines that they came as, and as no other lines once somebody changed them. */
+/** SQLite gives back the lines that came, and other lines after somebody has changed its rows. */
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -89,26 +89,27 @@ test('chunks end between entries, and an entry larger than a chunk stays whole',
 const tampering: Record<string, string> = {
   'a cent': 'update movements set debit_cents = debit_cents + 1 where entry_id = 3',
   'a blank': "update movements set description = description || ' ' where entry_id = 1",
-  'an absent text as a text': "update movements set source = '\\N' where source is null",
-  'a text for an absent one': "update movements set source = '' where source is null",
+  'an absent text that became the letters of its field':
+    "update movements set source = '\\N' where source is null",
+  'an absent text that became empty': "update movements set source = '' where source is null",
   'the letters of an escape': "update movements set description = replace(description, '\\', '\\\\')",
   'a tab that joins two fields':
     "update movements set journal_code = journal_code || char(9) || 'x' where entry_id = 2",
   'a zone in a small letter': "update movements set created_at = replace(created_at, 'Z', 'z')",
-  'something behind a NUL in a time': "update movements set created_at = created_at || char(0) || 'x'",
-  'a zone that is there twice': "update movements set created_at = created_at || 'Z'",
+  'a letter after a NUL in a time': "update movements set created_at = created_at || char(0) || 'x'",
+  'a zone that appears twice': "update movements set created_at = created_at || 'Z'",
   'the letters of an escape in JSON': `update movements set analytics = '{"a": "b\\\\nc"}' where analytics is not null`,
   'another zone': "update movements set created_at = replace(created_at, 'Z', '+00')",
-  'a truth that is neither': 'update movements set draft = 2 where entry_id = 1',
-  'an absent number': 'update movements set credit_cents = null where entry_id = 2',
-  'a character beyond the end of a text':
+  'a boolean that is neither true nor false': 'update movements set draft = 2 where entry_id = 1',
+  'a number that became absent': 'update movements set credit_cents = null where entry_id = 2',
+  'a letter after a NUL in a text':
     "update movements set description = description || char(0) || 'x' where entry_id = 1",
   'bytes that are no text': "update movements set description = cast(x'ff' as text) where entry_id = 1",
   'a missing row': 'delete from movements where entry_id = 12',
   'a row of another folder': 'update movements set society_id = 7 where entry_id = 1',
 }
 
-test.each(Object.entries(tampering))('%s is detected', async (_, sql) => {
+test.each(Object.entries(tampering))('detects a change by another program: %s', async (_, sql) => {
   const file = newFile()
   const copy = await openSqlite(file)
   const lines = linesOf('movements')
@@ -121,7 +122,7 @@ test.each(Object.entries(tampering))('%s is detected', async (_, sql) => {
 })
 
 test.each(['description', 'created_at', 'partner_metadata'] as const)(
-  'a row moved into the %s of the row before it is detected',
+  'detects a row that was moved into the %s of the row before it',
   async (name) => {
     const file = newFile()
     const copy = await openSqlite(file)
