@@ -44,7 +44,7 @@ export interface ChangesOptions {
 /** Most ranges that the service accepts in one request. */
 export const rangesMax = 100
 
-/** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full; other refusals */
+/** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full; other refusals of the service */
 export async function readChanges<Item>(
   requests: Requests,
   streamed: Streamed,

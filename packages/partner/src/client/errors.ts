@@ -85,7 +85,6 @@ function remedyOf(code: string): string {
   return 'This version of the client does not know the code: see the documentation of the service.'
 }
 
-/** An error with one of the client's own codes. */
 export function clientError(code: ClientErrorCode, message: string, options: GrandlivreErrorOptions = {}) {
   return new GrandlivreError(code, message, options)
 }

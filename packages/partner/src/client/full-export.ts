@@ -91,7 +91,7 @@ export async function fullExport(
   }
 }
 
-/** The status of an export. Its sums are decimal texts, and undefined if it does not state both. */
+/** The status of an export. Its totals are decimal texts, and undefined if it does not state both. */
 type ExportStatus = Omit<ExportJob, 'totals'> & { totals: DoneExport['totals'] | undefined }
 
 /** Starts an export, or reads the status of an export that was started before. */

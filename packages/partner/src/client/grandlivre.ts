@@ -60,7 +60,7 @@ export class Grandlivre {
     this.requests = new Requests(options)
   }
 
-  /** The movements of a selection, in the order of their entries' ids, then of their own. */
+  /** The movements of a selection, in the order of their entries' ids, then of their own ids. */
   movements(selection: MovementSelection, options: StreamOptions = {}): LedgerStream<Movement> {
     const query = queryOf(selection, 'movements')
     const blocks = () => this.blocks(selection, { signal: options.signal })
@@ -101,7 +101,7 @@ export class Grandlivre {
   }
 
   /**
-   * The difference between a copy of movements and the ledger, to be applied like changes: the way back after
+   * The difference between a copy of movements and the ledger. Apply it like changes: it brings a copy up to date after
    * ERR-CURSOR-EXPIRED.
    * @param copy its lines, in the order of the ledger
    * @throws {GrandlivreError} LEDGER-CHANGED: ask again

@@ -8,14 +8,14 @@ const lineFeed = 10
 const itemBytesMax = 256 * 1024 * 1024
 
 /**
- * Cuts a stream of bytes at line feeds. It searches each chunk once, and gives out many lines at a time up to the last
- * line feed. So it costs little more than joining the chunks, however long a line is.
+ * Cuts a stream of bytes at line feeds. It searches each chunk once, and gives out all lines up to the last line feed
+ * together. So it costs little more than joining the chunks, even for long lines.
  */
 export class WholeLines {
   readonly #gatherBytes: number
   readonly #lineBytesMax: number
   #pieces: Uint8Array[] = []
-  /** Place of the last piece that contains a line feed; -1 if none does. */
+  /** Index of the last piece that contains a line feed; -1 if none does. */
   #last = -1
   /** Bytes that have arrived and have not been given out. */
   restBytes = 0

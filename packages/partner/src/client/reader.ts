@@ -67,7 +67,7 @@ interface LinesOptions {
   isHashed?: boolean
   /** Number of bytes to gather before lines are given out. */
   gatherBytes?: number
-  /** Called if a trailer is missing, before the others are compared. */
+  /** Called if a trailer is missing, before the trailers that came are compared. */
   onMissingTrailer?(): void
 }
 

@@ -324,7 +324,7 @@ async function beginningOf(answer: Answer): Promise<string> {
   return text
 }
 
-/** Reads `Retry-After`, which holds seconds or a date. @returns milliseconds from now, 0 or more */
+/** Reads `Retry-After`, which contains seconds or a date. @returns milliseconds from now, 0 or more */
 export function retryAfterOf(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000

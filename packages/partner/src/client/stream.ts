@@ -77,8 +77,8 @@ export interface LedgerStream<Item> extends AsyncIterable<Item> {
 }
 
 /**
- * Refuses an incomplete point, which would begin at the first line or in another state. @throws {GrandlivreError}
- * INVALID-OPTION
+ * Refuses an incomplete `resume`. With it, the stream would begin at the first line, or in another state.
+ * @throws {GrandlivreError} INVALID-OPTION
  */
 function checkResume({ after, etag, rows }: ResumePoint): void {
   if (!/^\d+$/.test(after)) throw clientError('INVALID-OPTION', 'resume.after is not the id of an item')
@@ -97,7 +97,7 @@ interface StreamSource {
 }
 
 const restartsMax = 10
-/** Size of a chunk: large enough to be written cheaply, and far below what memory can hold. */
+/** Size of a chunk: large enough to be written cheaply, and small in memory. */
 const gatherBytes = 256 * 1024
 /** How often the blocks and the stream may show different states of the ledger before the stream gives up. */
 const pairingsMax = 5

@@ -7,7 +7,7 @@ import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledg
 import type { EntryRange } from '../client/changes.ts'
 import { clientError } from '../client/errors.ts'
 
-/** Version of the tables, kept in `grandlivre_copy`. It grows with each change that makes copies be rebuilt. */
+/** Version of the tables, kept in `grandlivre_copy`. After a change that increases it, copies have to be rebuilt. */
 export const layoutVersion = 3
 
 /** Tables that copies of layout 1 have and copies of this layout do not. */
@@ -81,7 +81,7 @@ export interface Copy {
 
   /** Begins the transaction of one ledger. All calls until {@link commit} or {@link rollback} belong to it. */
   begin(society: string): Promise<void>
-  /** Removes the movements of these entries of the ledger. @returns how many */
+  /** Removes the movements of these entries of the ledger. @returns their number */
   dropEntries(ranges: readonly EntryRange[]): Promise<number>
   /**
    * Begins a table: the next rows belong to it. Removes the ledger's former rows of the table, except those of

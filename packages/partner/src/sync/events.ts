@@ -1,4 +1,4 @@
-/** What a run works with, and the events that it reports. */
+/** The options of a run, its results, and the events that it reports. */
 import type { WholeTableName } from '../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../client/changes.ts'
 import type { Grandlivre } from '../client/grandlivre.ts'

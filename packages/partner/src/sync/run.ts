@@ -109,7 +109,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   for (const { society } of gone) run.onEvent?.({ kind: 'gone', society })
 }
 
-/** Notes folders that came back or moved to this firm, and those whose firm has a new name. */
+/** Notes folders that came back or moved to this firm, and folders whose firm has a new name. */
 async function notePresent(run: Run, listed: Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const firms = new Map(listed.map(({ firm }) => [firm.id, firm.name]))
   for (const [firm_id, firm_name] of firms) {

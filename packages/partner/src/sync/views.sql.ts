@@ -205,7 +205,7 @@ function openItems({ amount, shown, daysSince }: Dialect): View {
   }
 }
 
-/** What each customer or supplier still owes or is owed in an exercice, by how long it is overdue. */
+/** The open balance of each customer or supplier in an exercice, by how long it is overdue. */
 function aged(name: string, who: string, root: string, column: string, sign: 1 | -1, dialect: Dialect): View {
   const [debit, credit] = [dialect.amount('o.debit'), dialect.amount('o.credit')]
   const open = sign === 1 ? `${debit} - ${credit}` : `${credit} - ${debit}`

@@ -88,7 +88,7 @@ export async function downloadFile(
   try {
     const transfer = transferOf(requests, source, part, renewUrl, options)
     const keptBytes = part.bytes
-    if (part.hasDropped) transfer.report('What an earlier download had left is of another file')
+    if (part.hasDropped) transfer.report('An earlier download left bytes of another file')
     for (let tries = 1; ; tries += 1) {
       await transfer.run()
       if (part.isRight()) break
@@ -139,7 +139,7 @@ function transferOf(
       return await requests.send({ url, headers, signal })
     } catch (error) {
       const { status = 0 } = error instanceof GrandlivreError ? error : {}
-      if (status === 416 && bytes > 0) await restart('The file server has fewer bytes than were there')
+      if (status === 416 && bytes > 0) await restart('The file server has fewer bytes than are stored here')
       // With these statuses the service and S3 refuse an address that is too old. A new address that is refused, too, is
       // not renewed again.
       else if ((status === 403 || status === 410) && !isRenewed) {
@@ -208,7 +208,7 @@ const strongETag = (etag: string | undefined) => (etag?.startsWith('W/') ? undef
 /** Compares the hash of the content. @returns false if this runtime cannot decompress it */
 async function verifyContent(part: PartialDownload, source: DoneExport, signal: AbortSignal | undefined) {
   if (source.sha256 === source.fileSha256) return true
-  // No format of the service begins with these bytes unless it is compressed.
+  // Of the service's files, only compressed files begin with the bytes of gzip or zstd.
   const beginning = Buffer.concat(await createReadStream(part.path, { end: 3 }).toArray()).toString('hex')
   const isGzip = beginning.startsWith('1f8b')
   if (!isGzip && beginning !== '28b52ffd') throw await differs(part, 'it is neither gzip nor zstd')

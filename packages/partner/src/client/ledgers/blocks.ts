@@ -12,8 +12,7 @@ import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } f
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 
 /**
- * Longest line. A block has at least 500 movements and takes some 130 bytes, so a line can describe sixty million
- * movements.
+ * Longest line. A block of at least 500 movements takes about 130 bytes, so a line can describe sixty million movements.
  */
 const lineBytesMax = 16 * 1024 * 1024
 
@@ -53,7 +52,7 @@ async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   }
 }
 
-/** Checks a line, and makes the part of it. @param asked the folder whose line has to come */
+/** Checks a line, and turns it into a part. @param asked the folder whose line has to come */
 function checkedPart(
   line: BlocksLine,
   asked: string | undefined,

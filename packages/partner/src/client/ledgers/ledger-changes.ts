@@ -32,7 +32,7 @@ interface Pending {
   breaks: number
   /** How often a cursor that came with the ledger was refused. */
   refusals: number
-  /** The furthest point that any answer reached: the place of the table, and the entry. */
+  /** The furthest point that any answer reached: the index of the table, and the entry. */
   furthest: readonly [table: number, entry: number]
 }
 

@@ -98,7 +98,7 @@ export interface LedgerEnd {
   rows: number
   debit: string
   credit: string
-  /** The SHA-256 of every table except `movements`. For a table that did not come, it is that of the request. */
+  /** The SHA-256 of every table except `movements`; for a table that did not come, the SHA-256 in the request. */
   tables: Record<WholeTableName, string>
 }
 

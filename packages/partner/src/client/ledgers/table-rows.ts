@@ -27,7 +27,7 @@ const forms: Record<ColumnType, string> = {
 }
 
 /**
- * Patterns for the fields of a row. Their groups are the ids (for movements those of the entry and the movement) and
+ * Patterns for the fields of a row. Their groups are the id (for movements the ids of the entry and of the movement) and
  * the amounts.
  */
 function formsOf(table: LedgerTableName): string[] {
@@ -102,8 +102,8 @@ export class TableRows {
   }
 
   /**
-   * Matches a line with escapes, which few rows have. An expression that allowed for any number of escapes would
-   * overflow the stack at a long text.
+   * Matches a line with escapes, which few rows have. An expression with any number of escapes would overflow the stack
+   * at a long text.
    */
   #escaped(line: string): RegExpExecArray {
     const plain = line.replaceAll(/\\[bfnrtv\\]/g, 'e')
@@ -137,7 +137,7 @@ export class TableRows {
   }
 
   #ascend(id: number): void {
-    if (id > Number(lastEntryId)) throw this.#wrong(`has the id ${id}, beyond all`)
+    if (id > Number(lastEntryId)) throw this.#wrong(`has the id ${id}, and ${lastEntryId} is the greatest`)
     if (id <= this.#lastId) throw this.#wrong(`has the id ${id} after ${this.#lastId}`)
     this.#lastId = id
   }

@@ -152,7 +152,7 @@ export class CopyOut extends Statement {
       await copy.ended
       if (copy.#filled > 0) yield copy.#buffer.subarray(0, copy.#filled)
     } finally {
-      // The reader left early. The connection can be used again once the rest of the rows has passed.
+      // If the reader left early, the connection can be used again once the remaining rows have passed.
       copy.#isLeft = true
       copy.socket.resume()
       await copy.ended.catch(() => {})

@@ -143,7 +143,7 @@ const lineFeed = 10
  */
 const lockWait = '3s'
 const lockNotAvailable = '55P03'
-/** Number of new rows from which the planner's statistics are renewed, provided that the copy has also doubled. */
+/** The planner's statistics are renewed after this number of written rows, and whenever the number has doubled. */
 const analyzeFrom = 50_000
 
 /** The ledger of the open transaction. */
@@ -181,7 +181,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     return (await this.#client.query(sql, values as unknown[])).rows
   }
 
-  /** A single message already is a transaction. */
+  /** PostgreSQL runs a single message as a transaction. */
   protected write = this.query
 
   /** The session holds the lock. After the process has ended, the database releases the lock as soon as it notices. */

@@ -18,10 +18,10 @@ import { sqliteDialect, viewsOf } from '../views.sql.ts'
 export type SqlValue = string | number | bigint | null
 
 interface Stored {
-  /** What is appended to the column's name: amounts are whole cents, and their columns say so. */
+  /** The ending of the stored column's name, such as `_cents` for amounts in whole cents. */
   suffix?: string
   type: 'integer' | 'text'
-  /** A column by the plain name, computed from the stored column when it is read. */
+  /** The expression of a further column with the plain name, computed when it is read. */
   shown?: (stored: string) => string
   /** The value to store for an unescaped field. */
   value(field: string): SqlValue
@@ -94,7 +94,7 @@ const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(c
 export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
 /**
- * The columns whose stored value is not the text of the field: their places, and how to make the value from the text.
+ * The columns whose stored value is not the text of the field: their indexes, and how to make the value from the text.
  */
 export const conversionsOf = (
   table: LedgerTableName,

@@ -147,7 +147,7 @@ class SqliteCopy extends SqlCopy implements Copy {
   readonly #Database: typeof DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
-  /** Whether a transaction is open. Node before 22.16 does not say. */
+  /** Whether a transaction is open. Node before 22.16 cannot tell. */
   #isOpen = false
   #society = 0n
   #table: LedgerTableName = 'movements'
