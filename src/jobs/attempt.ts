@@ -5,35 +5,24 @@ import { monotonicSeconds } from '../telemetry/telemetry.ts'
 import { hashBeside, isQueueFull, type Threads } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'
-import type { Progress } from './jobs.sql.ts'
+import type { ClaimedExport, Progress } from './jobs.sql.ts'
 
 /** `noThread`: the queue of the threads is full, so the attempt did not start. */
 export type AttemptOutcome = Exclude<FolderOutcome, { replicaFailed: true }> | { noThread: true }
 
-export interface RunningAttempt {
-  /** Current progress. */
-  progress(): Progress
-  /** The export thread that runs the attempt; undefined until one has begun it. */
-  threadId(): number | undefined
-  /** Never rejects. */
-  outcome: Promise<AttemptOutcome>
-  /** Makes the thread remove what it wrote. The outcome is a failure unless the attempt had just finished. */
-  stop: () => void
-}
-
-type AttemptTask = Omit<FolderTask, 'isAgain' | 'progress' | 'port' | 'hash' | 'sentAt'>
+export type RunningAttempt = ReturnType<typeof startAttempt>
 
 /**
  * Starts an attempt. If a replica fails, the attempt starts over on the main database; that does not count as another
  * one.
  * @param stopMs how long a stopped attempt may take to remove what it wrote
  */
-export function startAttempt(threads: Threads, task: AttemptTask, stopMs: number): RunningAttempt {
+export function startAttempt(threads: Threads, claimed: ClaimedExport, stopMs: number) {
   const stopped = new AbortController()
   const progress = new Float64Array(new SharedArrayBuffer(4 * Float64Array.BYTES_PER_ELEMENT))
   const run = (isAgain: boolean) => {
     progress.set([0, Number.NaN, 0, 0])
-    return runInThread(threads, { ...task, isAgain, progress }, stopped.signal)
+    return runInThread(threads, { claimed, isAgain, progress }, stopped.signal)
   }
   const ended = (async (): Promise<AttemptOutcome> => {
     const outcome = await run(false)
@@ -50,10 +39,13 @@ export function startAttempt(threads: Threads, task: AttemptTask, stopMs: number
     stopTimer ??= setTimeout(tooLate, stopMs)
   }
   return {
+    /** Current progress. */
     progress: () => readProgress(progress),
-    // Threads are numbered from 1.
+    /** The export thread that runs the attempt; undefined until one has begun it. Threads are numbered from 1. */
     threadId: () => progress[3] || undefined,
+    /** Never rejects. */
     outcome: Promise.race([ended, gaveUp.promise]),
+    /** Makes the thread remove what it wrote. The outcome is a failure unless the attempt had just finished. */
     stop,
   }
 }

@@ -15,39 +15,21 @@ import { countFileMovements, fileRenderers } from '../exports/render/file-render
 import { FileTally } from '../exports/render/render-rows.ts'
 import { type Selection, wholeFolder } from '../exports/selection.ts'
 import type { ExportSources } from '../exports/sources/export-sources.ts'
-import {
-  type Compression,
-  type FileFormat,
-  type FormatOptions,
-  mediaTypeOf,
-} from '../formats/file-formats.ts'
+import { mediaTypeOf } from '../formats/file-formats.ts'
 import { observedStore } from '../store/observed-store.ts'
 import { openStore } from '../store/open-store.ts'
 import type { ObjectWriter } from '../store/store.ts'
 import { type ExportFacts, StageTimes, type StoreRequest } from '../telemetry/telemetry.ts'
 import type { ThreadSettings } from '../threads/pool.ts'
 import { ThreadHash } from '../threads/thread-hash.ts'
-import { CompressedWriter } from './compressed-writer.ts'
+import { compressedWriter } from './compressed-writer.ts'
 import { type Failure, failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
-import type { StoredFile } from './jobs.sql.ts'
+import type { ClaimedExport, StoredFile } from './jobs.sql.ts'
 import { clearEarlier } from './retention/leftovers.ts'
 
 export interface FolderTask {
-  exportId: string
-  attempt: number
-  version: string
-  format: FileFormat
-  compression: Compression | undefined
-  withEmployees: boolean
-  options: FormatOptions
-  /** The part of the folder that the file holds. */
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'period' | 'journalIds'>
-  /**
-   * Cursor of the ledger when the export was claimed: the file shows that state or a later one. Undefined if the folder
-   * is gone.
-   */
-  seen: string | undefined
+  claimed: ClaimedExport
   /** Whether a replica has failed this attempt, so that it reads the main database. */
   isAgain: boolean
   /**
@@ -108,15 +90,14 @@ async function produce(
   storeRequests: StoreRequest[],
   stopped: AbortSignal,
 ): Promise<FolderOutcome> {
-  const { compression } = task
-  const selection = { ...wholeFolder(task.selection, settings.timeZone), ...task.selection }
-  const claim = { schemaId: task.selection.schemaId, exportId: task.exportId, attempt: task.attempt }
-  const fileKey = freshFileKey(claim, task.format, compression)
+  const { claimed } = task
+  const { schemaId, folderId, format, compression } = claimed
+  const selection = selectionOf(claimed, settings.timeZone)
+  const fileKey = freshFileKey(claimed, format, compression ?? undefined)
   const opened = await openStore(settings.store, settings.storeTiming)
   const store = observedStore(opened, (request) => storeRequests.push(request))
-  await times.during('store', clearEarlier(store, claim))
-  const { schemaId, folderId } = task.selection
-  const seen = task.seen === undefined ? undefined : { schemaId, folderId, cursor: task.seen }
+  await times.during('store', clearEarlier(store, claimed))
+  const seen = claimed.seen === null ? undefined : { schemaId, folderId, cursor: claimed.seen }
   const snapshot = await sources.open({ schemaId, seen, isAgain: task.isAgain })
   times.end('snapshot')
   let writer: ObjectWriter | undefined
@@ -128,10 +109,10 @@ async function produce(
   stopped.addEventListener('abort', abort)
   try {
     stopped.throwIfAborted()
-    const rowsTotal = await countFileMovements(task.format, snapshot.second, selection)
+    const rowsTotal = await countFileMovements(format, snapshot.second, selection)
     task.progress[1] = rowsTotal
     const object = await times.during('store', store.create(fileKey, mediaTypeOf(fileKey)!))
-    const compressed = compression && new CompressedWriter(object, compression)
+    const compressed = compression && compressedWriter(object, compression)
     writer = compressed ?? object
     const content = await writeContent(snapshot, task, selection, writer, times, stopped)
     await snapshot.close()
@@ -155,6 +136,13 @@ async function produce(
   }
 }
 
+/** The part of the folder that the file holds. */
+function selectionOf(claimed: ClaimedExport, timeZone: string): Selection {
+  const { exerciceId, periodStart: start, periodEnd: end, journalIds } = claimed
+  const period = start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
+  return { ...wholeFolder(claimed, timeZone), exerciceId: exerciceId ?? undefined, period, journalIds }
+}
+
 async function writeContent(
   snapshot: Snapshot,
   task: FolderTask,
@@ -163,21 +151,23 @@ async function writeContent(
   times: StageTimes,
   stopped: AbortSignal,
 ) {
+  const { exportId, version, format, withEmployees, encoding, columns } = task.claimed
   const hash = new ThreadHash(task.hash)
   const tally = new FileTally()
   const options = {
     selection,
-    exportId: task.exportId,
-    version: task.version,
-    withEmployees: task.withEmployees,
+    exportId,
+    version,
+    withEmployees,
+    encoding: encoding ?? undefined,
+    columns: columns ?? undefined,
     now: snapshot.at,
-    ...task.options,
     buffer: (bytesNeeded?: number) => hash.buffer(bytesNeeded),
     stopped,
   }
   let bytes = 0
   let isFirst = true
-  await eachBesideNext(fileRenderers[task.format](snapshot, options, tally), async (chunk) => {
+  await eachBesideNext(fileRenderers[format](snapshot, options, tally), async (chunk) => {
     if (isFirst) times.end('first_row')
     isFirst = false
     bytes += chunk.length

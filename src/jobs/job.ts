@@ -3,7 +3,7 @@
  * fails. Pure. The statements in jobs.sql.ts change the state.
  */
 import { createHash } from 'node:crypto'
-import type { Compression, FormatOptions } from '../formats/file-formats.ts'
+import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
 
 /** In order: waiting for a claim, claimed, ended with a file, ended without one. Drawn in src/README.md. */
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
@@ -18,34 +18,33 @@ export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {
   return state === 'failed' ? 'FAILED' : 'INIT'
 }
 
-/** The parameters of a trigger. Ids are decimal digits; days are `YYYY-MM-DD`, both inclusive. */
+/** The parameters of a trigger. Ids have no leading zeros; days are `YYYY-MM-DD`, both inclusive. */
 export interface ExportParameters extends FormatOptions {
   schemaId: string
   folderId: string
   version: string
-  /** Name of a format, in upper or lower case. */
-  format: string
-  exerciceId?: string | undefined
-  period?: { start: string; end: string } | undefined
-  /** A set: order and repetition do not matter. If empty, all journals are selected. */
-  journalIds?: string[] | undefined
-  compression?: Compression | undefined
+  format: FileFormat
+  exerciceId: string | undefined
+  period: { start: string; end: string } | undefined
+  /** In the order of `setOfIds`. If empty, all journals are selected. */
+  journalIds: string[]
+  compression: Compression | undefined
   /** Whether the file contains the personal data of employees. */
   withEmployees: boolean
 }
 
 /** Returns 64 hexadecimal digits, which are equal for two triggers of the same export. */
 export function identityOf(parameters: ExportParameters): string {
-  const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
+  const { schemaId, folderId, version, format, exerciceId = null, period, journalIds } = parameters
   const { compression = null, encoding = null, columns = null, withEmployees } = parameters
   const named = [
-    wholeNumber(schemaId),
-    wholeNumber(folderId),
+    schemaId,
+    folderId,
     version,
-    format.toUpperCase(),
-    exerciceId === undefined ? null : wholeNumber(exerciceId),
+    format,
+    exerciceId,
     period === undefined ? null : [period.start, period.end],
-    setOfIds(journalIds),
+    journalIds,
     // The next two items are left out when they have no content. So earlier versions, which may still run beside this
     // one, compute the same identity for the same export.
     ...((compression ?? encoding ?? columns) ? [[compression, encoding, columns]] : []),
@@ -58,10 +57,6 @@ export function identityOf(parameters: ExportParameters): string {
 export function setOfIds(ids: string[]): string[] {
   const numbers = [...new Set(ids.map(BigInt))]
   return numbers.sort((a, b) => (a < b ? -1 : 1)).map(String)
-}
-
-function wholeNumber(digits: string): string {
-  return String(BigInt(digits))
 }
 
 /**

@@ -14,7 +14,7 @@ import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import type { FileNotes } from '../exports/render/render-rows.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
-import { type JobState, openStates } from './job.ts'
+import { type ExportParameters, type JobState, openStates } from './job.ts'
 
 export interface ExportKey {
   schemaId: string
@@ -31,17 +31,9 @@ export interface Claim extends AttemptKey {
   epoch: number
 }
 
-interface NewExport extends ExportKey, FormatOptions {
-  folderId: string
-  version: string
-  format: FileFormat
-  exerciceId: string | undefined
+interface NewExport extends ExportKey, ExportParameters {
   /** Last day of the exercice, `YYYY-MM-DD`. */
   exerciceEnd: string | undefined
-  period: { start: string; end: string } | undefined
-  journalIds: string[]
-  compression: Compression | undefined
-  withEmployees: boolean
   identity: string
   requestId: string
 }
@@ -174,9 +166,7 @@ export async function readExport(
 }
 
 /** What the claiming process needs to run the export. */
-export interface ClaimedExport {
-  attempt: number
-  epoch: number
+export interface ClaimedExport extends Claim {
   folderId: string
   version: string
   format: FileFormat
@@ -189,10 +179,7 @@ export interface ClaimedExport {
   encoding: FormatOptions['encoding'] | null
   columns: FormatOptions['columns'] | null
   withEmployees: boolean
-  requestId: string
-  /**
-   * Cursor of the folder's ledger at the claim, so not earlier than when it was triggered. Null if the folder is gone.
-   */
+  /** Cursor of the folder's ledger at the claim: the file shows that state or a later one. Null if the folder is gone. */
   seen: string | null
 }
 
@@ -203,9 +190,9 @@ export async function claimExport(client: ClientBase, { schemaId, exportId }: Ex
     text: `update exports e set state = 'running', attempt = attempt + 1,
        attempt_without_employees = attempt_without_employees + 1, epoch = pass_gate(), renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
-     returning attempt, epoch, folder_id as "folderId", version, format, exercice_id as "exerciceId",
+     returning schema_id as "schemaId", id as "exportId", attempt, epoch, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
-       compression, encoding, columns, attempt_without_employees is null as "withEmployees", request_id as "requestId",
+       compression, encoding, columns, attempt_without_employees is null as "withEmployees",
        (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
         where f.schema_id = e.schema_id and f.id = e.folder_id) as seen`,
     values: [schemaId, exportId, openStates],

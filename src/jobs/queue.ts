@@ -25,7 +25,7 @@ export interface QueueEntry {
 
 /** An entry that this process has claimed. */
 export interface ClaimedEntry {
-  entry: QueueEntry
+  data: QueueEntry
   /** Whether this is the last attempt. */
   isLast: boolean
   /** How long the entry was ready to be claimed before this process claimed it. */
@@ -116,7 +116,7 @@ export class ExportQueue {
       await this.#startWorker(exportQueue, (job) => {
         const since = job.data.since ?? job.startAfter.toISOString()
         return work({
-          entry: job.data,
+          data: job.data,
           isLast: job.retryCount >= job.retryLimit,
           waitedSeconds: Math.max(0, (job.startedOn.getTime() - Date.parse(since)) / 1_000),
           lost: job.signal,

@@ -13,6 +13,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { isAway } from '../db/outage.ts'
 import { inTenant } from '../db/pool.ts'
+import type { FileFormat } from '../formats/file-formats.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { ExportOutcome } from '../telemetry/metrics.ts'
@@ -23,14 +24,7 @@ import { type AttemptOutcome, type RunningAttempt, startAttempt } from './attemp
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
 import { reasonOf } from './job.ts'
-import {
-  type Claim,
-  type ClaimedExport,
-  claimExport,
-  type ExportKey,
-  releaseExport,
-  renewExport,
-} from './jobs.sql.ts'
+import { type Claim, claimExport, type ExportKey, releaseExport, renewExport } from './jobs.sql.ts'
 import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
 import type { RunningAttempts } from './running-attempts.ts'
@@ -47,10 +41,13 @@ interface SupervisorParts {
   log: Log
 }
 
-/**
- * Reports to telemetry how an attempt ended. `cancelled` also stands for an export that another process has claimed.
- */
-type Report = (ended: ExportOutcome) => void
+/** An attempt that has ended. */
+interface EndedAttempt {
+  claim: Claim
+  entry: ClaimedEntry
+  /** Reports the end to telemetry. `cancelled` also stands for an export that another process has claimed. */
+  report: (ended: ExportOutcome) => void
+}
 
 type Stored = Extract<AttemptOutcome, { stored: unknown }>
 
@@ -74,7 +71,7 @@ export class Supervisor {
   /** Starts claiming. @param concurrency exports that run at once */
   async start(concurrency: number): Promise<void> {
     const { queue } = this.#parts
-    await queue.claim(concurrency, (claimed) => this.#work(claimed))
+    await queue.claim(concurrency, (entry) => this.#work(entry))
     await queue.claimDeadLetters((entry) => this.#endDeadLetter(entry))
   }
 
@@ -85,45 +82,47 @@ export class Supervisor {
   }
 
   /** @returns false if something was missing that the next export may lack, too */
-  async #work(claimed: ClaimedEntry): Promise<boolean> {
-    const { database, log } = this.#parts
-    const { schemaId, exportId } = claimed.entry
+  async #work(entry: ClaimedEntry): Promise<boolean> {
+    const { database, threads, attempts, timing, log } = this.#parts
+    const { schemaId, exportId } = entry.data
     if (this.#closing.signal.aborted) {
-      await inTenant(database, schemaId, (client) => claimed.requeue(client, 0))
+      await inTenant(database, schemaId, (client) => entry.requeue(client, 0))
       return false
     }
-    const job = await inTenant(database, schemaId, (client) => claimExport(client, claimed.entry))
+    const claimed = await inTenant(database, schemaId, (client) => claimExport(client, entry.data))
     // The export has ended: the process that seemed dead finished it, or it was cancelled.
-    if (!job) {
+    if (!claimed) {
       await this.#clear({ schemaId, exportId })
       return true
     }
-    const claim: Claim = { schemaId, exportId, attempt: job.attempt, epoch: job.epoch }
+    const claim: Claim = { schemaId, exportId, attempt: claimed.attempt, epoch: claimed.epoch }
     const started = performance.now()
     log('export.started', claim)
     const claimedAt = Date.now()
-    const attempt = this.#start(claim, job)
-    const unlist = this.#parts.attempts.begin(claim, attempt)
-    const endWatch = this.#watch(claim, attempt, claimed.lost)
+    const attempt = startAttempt(threads, claimed, timing.stopMs)
+    const unlist = attempts.begin(claim, attempt)
+    const endWatch = this.#watch(claim, attempt, entry.lost)
     const outcome = await attempt.outcome
     unlist()
     const isLost = await endWatch()
     const ms = Math.round(performance.now() - started)
-    const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, claimedAt })
-    if ('stored' in outcome) await this.#finish(claim, claimed, outcome, ms, report)
-    else if (this.#closing.signal.aborted) await this.#requeue(claim, claimed, 'stopping', report)
-    else if (isLost) await this.#requeue(claim, claimed, 'lost', report)
-    // An export that has not begun is not reported to telemetry.
-    else if ('noThread' in outcome) await this.#requeue(claim, claimed, 'noThread', () => {})
-    else if ('noConnections' in outcome) await this.#requeue(claim, claimed, 'noConnections', () => {})
-    else await this.#fail(claim, claimed, job, outcome.failed, report)
+    const report = (end: ExportOutcome) => this.#report(claimed.format, entry, claimedAt, outcome, end)
+    const ended = { claim, entry, report }
+    if ('stored' in outcome) await this.#finish(ended, outcome, ms)
+    else if (this.#closing.signal.aborted) await this.#requeue(ended, 'stopping')
+    else if (isLost) await this.#requeue(ended, 'lost')
+    else if ('noThread' in outcome) await this.#requeue(ended, 'noThread')
+    else if ('noConnections' in outcome) await this.#requeue(ended, 'noConnections')
+    else await this.#fail(ended, outcome.failed)
     return 'stored' in outcome || isLost || ('failed' in outcome && ownCauses.includes(outcome.failed.cause))
   }
 
   #report(
-    { format }: ClaimedExport,
-    { entry: { trace, requestId }, waitedSeconds: queue }: ClaimedEntry,
-    { ended, outcome, claimedAt }: { ended: ExportOutcome; outcome: AttemptOutcome; claimedAt: number },
+    format: FileFormat,
+    { data: { trace, requestId }, waitedSeconds: queue }: ClaimedEntry,
+    claimedAt: number,
+    outcome: AttemptOutcome,
+    ended: ExportOutcome,
   ): void {
     const { rows, bytes } = 'stored' in outcome ? outcome.stored : { rows: 0, bytes: 0 }
     const measured = 'noThread' in outcome ? undefined : outcome.facts
@@ -131,25 +130,6 @@ export class Supervisor {
     const what = { kind: 'folder', format: format.toLowerCase(), outcome: ended, rows, bytes }
     const startedAt = claimedAt - queue * 1_000
     this.#parts.telemetry.exportEnded({ ...what, startedAt, facts, trace, requestId })
-  }
-
-  #start({ schemaId, exportId, attempt }: Claim, job: ClaimedExport): RunningAttempt {
-    const { threads, timing } = this.#parts
-    const { version, format, withEmployees, folderId, periodStart: start, periodEnd: end, journalIds } = job
-    const period =
-      start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
-    const task = {
-      exportId,
-      attempt,
-      version,
-      format,
-      compression: job.compression ?? undefined,
-      withEmployees,
-      options: { encoding: job.encoding ?? undefined, columns: job.columns ?? undefined },
-      selection: { schemaId, folderId, exerciceId: job.exerciceId ?? undefined, period, journalIds },
-      seen: job.seen ?? undefined,
-    }
-    return startAttempt(threads, task, timing.stopMs)
   }
 
   /**
@@ -183,15 +163,9 @@ export class Supervisor {
     }
   }
 
-  async #finish(
-    claim: Claim,
-    claimed: ClaimedEntry,
-    outcome: Stored,
-    ms: number,
-    report: Report,
-  ): Promise<void> {
+  async #finish(ended: EndedAttempt, { stored: file, axesLeftOut }: Stored, ms: number): Promise<void> {
     const { database, store, log } = this.#parts
-    const { stored: file, axesLeftOut } = outcome
+    const { claim } = ended
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
     let finished: boolean
     try {
@@ -199,13 +173,13 @@ export class Supervisor {
     } catch (error) {
       if (!isAway(error)) throw error
       // The file stays, because the transaction may have been committed after all. The next claim finds out.
-      return this.#requeue(claim, claimed, 'databaseAway', report)
+      return this.#requeue(ended, 'databaseAway')
     }
     if (!finished) {
       await store.remove(file.fileKey)
-      return this.#requeue(claim, claimed, 'lost', report)
+      return this.#requeue(ended, 'lost')
     }
-    report('done')
+    ended.report('done')
     const { rows, bytes, fileBytes } = file
     log('export.done', { ...claim, rows, bytes, fileBytes, ms })
     // Nearly all attempts are first ones. They have nothing to clear, and so need no request to the store.
@@ -217,19 +191,20 @@ export class Supervisor {
    * only the queue entry was lost, or if the epoch of the claim has passed: with no entry left, no process might ever
    * claim the export again. Waits until the database is reachable.
    */
-  async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason, report: Report): Promise<void> {
+  async #requeue({ claim, entry, report }: EndedAttempt, because: RequeueReason): Promise<void> {
     const { database, timing, log } = this.#parts
+    const hasBegun = because !== 'noThread' && because !== 'noConnections'
     const requeue = async (client: ClientBase) => {
       if (!(await releaseExport(client, claim))) return false
       // Without a pause, the export would return to the same busy threads again and again.
-      await claimed.requeue(client, because.startsWith('no') ? timing.pollSeconds : 0)
+      await entry.requeue(client, hasBegun ? 0 : timing.pollSeconds)
       return true
     }
     // Waits first: a database whose connections are all taken may answer now, and fail again as soon as the export is
     // read.
     if (because === 'databaseAway') await this.#pause(timing.pollSeconds * 1_000)
     const isRequeued = await this.#onceBack(() => inTenant(database, claim.schemaId, requeue))
-    report(isRequeued ? 'interrupted' : 'cancelled')
+    if (hasBegun) report(isRequeued ? 'interrupted' : 'cancelled')
     if (isRequeued) log('export.requeued', { ...claim, because })
     else log('export.lost', claim)
   }
@@ -251,30 +226,26 @@ export class Supervisor {
     return delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 
-  async #fail(
-    claim: Claim,
-    claimed: ClaimedEntry,
-    job: ClaimedExport,
-    failure: Failure,
-    report: Report,
-  ): Promise<void> {
+  async #fail(ended: EndedAttempt, failure: Failure): Promise<void> {
     const { database, log } = this.#parts
+    const { claim, entry, report } = ended
+    const { requestId } = entry.data
     const error = { message: failure.message, stack: failure.stack }
     if (failure.isAway && claim.attempt < awayAttemptsMax) {
       log('export.interrupted', { ...claim, error })
-      return this.#requeue(claim, claimed, 'databaseAway', report)
+      return this.#requeue(ended, 'databaseAway')
     }
-    if (failure.retryable && !claimed.isLast) {
+    if (failure.retryable && !entry.isLast) {
       log('export.interrupted', { ...claim, error })
       report('interrupted')
       await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
       throw new Error(failure.message)
     }
-    const reason = reasonOf(failure.cause, job.requestId, failure.detail)
+    const reason = reasonOf(failure.cause, requestId, failure.detail)
     const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
-    if (!failed) return this.#requeue(claim, claimed, 'lost', report)
+    if (!failed) return this.#requeue(ended, 'lost')
     report('failed')
-    log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
+    log('export.failed', { ...claim, requestId, cause: failure.cause, error })
     await this.#clear(claim)
   }
 

@@ -2,7 +2,7 @@
 import { randomFillSync } from 'node:crypto'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { CompressedWriter } from '../../../src/jobs/compressed-writer.ts'
+import { compressedWriter } from '../../../src/jobs/compressed-writer.ts'
 import { StoreError } from '../../../src/store/store.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { openFolderStage } from '../../support/stages/store-stage.ts'
@@ -22,7 +22,7 @@ describe.each([
     const key = `1000/${compression}_${keys++}.json`
     return {
       key,
-      writer: new CompressedWriter(await stage.store.create(key, 'application/json'), compression),
+      writer: compressedWriter(await stage.store.create(key, 'application/json'), compression),
     }
   }
 
@@ -71,7 +71,7 @@ describe.each([
 
   test('a failure of the store ends the write, and every later one', async () => {
     const object = await stage.store.create(`1000/${compression}_broken.json`, 'application/json')
-    const writer = new CompressedWriter(object, compression)
+    const writer = compressedWriter(object, compression)
     await writePieces(writer, content)
     // The store refuses whatever comes after an abort.
     await object.abort()
