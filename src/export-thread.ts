@@ -2,8 +2,7 @@
 import { constants, setPriority } from 'node:os'
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
-import type { Address } from './db/address.ts'
-import { createPool, type PoolOptions } from './db/pool.ts'
+import { createPool } from './db/pool.ts'
 import { sendLedgers } from './exports/run/ledgers/send-ledgers.ts'
 import type { SentLedgers } from './exports/run/ledgers/task.ts'
 import { produce } from './exports/run/produce.ts'
@@ -15,7 +14,7 @@ import {
   type ReplicaNews,
   type ThreadNews,
 } from './exports/sources/export-sources.ts'
-import { type FolderOutcome, type FolderTask, storeFolder } from './jobs/folder-thread.ts'
+import { type FolderTask, storeFolder } from './jobs/folder-thread.ts'
 import { noTelemetry } from './telemetry/telemetry.ts'
 import { ThreadTelemetry } from './telemetry/thread-telemetry.ts'
 import type { ThreadSettings } from './threads/pool.ts'
@@ -27,11 +26,6 @@ const telemetry = counts ?? noTelemetry
 
 const { database, replica } = settings
 
-const openPool = (
-  address: Address,
-  options: Pick<PoolOptions, 'max' | 'applicationName' | 'kept' | 'connectMs' | 'firstAnswerMs'>,
-) => createPool(address, { telemetry, ...options })
-
 /** Connections for exports: two for each export that the thread runs at once. */
 const ofExports = 2 * settings.exportsPerThread
 
@@ -41,14 +35,16 @@ const ofExports = 2 * settings.exportsPerThread
  * connections to it close.
  */
 const kept = 2
-const mainPool = openPool(database, {
+const mainPool = createPool(database, {
+  telemetry,
   max: ofExports,
   applicationName: 'grandlivre export',
   firstAnswerMs: limits.exportWaitMs,
   ...(replica ? {} : { kept }),
 })
 const replicaParts = replica && {
-  pool: openPool(replica.address, {
+  pool: createPool(replica.address, {
+    telemetry,
     max: ofExports + lookConnections,
     applicationName: 'grandlivre replica',
     kept,
@@ -70,20 +66,13 @@ await Promise.allSettled([read.query('select'), read.query('select')])
 // whole process.
 if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)
 
+const counted = <Result>(running: Promise<Result>) => counts?.during(running) ?? running
+
 /** Streams an export to the main thread, over a channel. */
-export function streamExport(sent: SentTask): Promise<void> {
-  const sending = sendExport(sources, sent, produce)
-  return counts ? counts.during(sending) : sending
-}
+export const streamExport = (sent: SentTask) => counted(sendExport(sources, sent, produce))
 
 /** Streams many ledgers to the main thread, over a channel. */
-export function streamLedgers(sent: SentLedgers): Promise<void> {
-  const sending = sendLedgers(sources, sent)
-  return counts ? counts.during(sending) : sending
-}
+export const streamLedgers = (sent: SentLedgers) => counted(sendLedgers(sources, sent))
 
 /** Writes a full export to the store. */
-export function exportFolder(task: FolderTask): Promise<FolderOutcome> {
-  const storing = storeFolder(sources, settings, task)
-  return counts ? counts.during(storing) : storing
-}
+export const exportFolder = (task: FolderTask) => counted(storeFolder(sources, settings, task))

@@ -123,13 +123,7 @@ const logEvents = {
   /** The queue of full exports could not be polled. Logged at most every ten seconds. */
   'queue.error': warn<{ error: unknown }>(),
   /** Expired files and rows were removed, or the removal failed and will be retried. */
-  'retention.swept': info<{
-    files: number
-    rows: number
-    orphans: number
-    unfinished: number
-    forgotten: number
-  }>(),
+  'retention.swept': info<Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgotten', number>>(),
   'retention.eventsSwept': info<{ events: number; deliveries: number }>(),
   /** Old rows of the log of changes were deleted, or merged with others. */
   'retention.changesSwept': info<{ forgotten: number; compacted: number }>(),

@@ -47,10 +47,12 @@ export async function checkConnection(client: ClientBase, expected: Expected): P
 }
 
 /**
- * Opens one connection outside any pool.
+ * Opens one connection outside any pool. It emits `error` when it is lost; without a listener that would end the
+ * process.
  * @throws {UnsafeConnection} naming every cause; after any error the connection is closed
  */
 export async function connectSafely(client: pg.Client, expected: Expected): Promise<pg.Client> {
+  client.on('error', () => {})
   try {
     await client.connect()
     await checkConnection(client, expected)
@@ -155,18 +157,15 @@ function unboundCause(unbound: readonly string[]): string {
 }
 
 function settingCauses({ searchPath, dateStyle }: ConnectionFacts): string[] {
-  const causes: string[] = []
-  if (searchPath !== 'grandlivre')
-    causes.push(
-      `The search path is ${searchPath || 'empty'} and not grandlivre. The start-up option that sets it was dropped, or ` +
-        'something sets another at each login: use the address of PostgreSQL itself, without such a trigger.',
-    )
-  if (!dateStyle.startsWith('ISO'))
-    causes.push(
-      `The date style is ${dateStyle} and not ISO. The start-up option that sets it was dropped, or something sets ` +
-        'another at each login: use the address of PostgreSQL itself, without such a trigger.',
-    )
-  return causes
+  const wrong = [
+    ...(searchPath === 'grandlivre' ? [] : [`search path is ${searchPath || 'empty'} and not grandlivre`]),
+    ...(dateStyle.startsWith('ISO') ? [] : [`date style is ${dateStyle} and not ISO`]),
+  ]
+  return wrong.map(
+    (setting) =>
+      `The ${setting}. The start-up option that sets it was dropped, or something sets another at each login: use the ` +
+      'address of PostgreSQL itself, without such a trigger.',
+  )
 }
 
 /**

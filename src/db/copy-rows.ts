@@ -33,17 +33,11 @@ const frameHeadBytes = 5 // a code and a length of four bytes that counts itself
 
 const tab = 9
 
-/** The arrays of a reader. */
-interface Arrays {
-  buffer: Uint8Array<ArrayBuffer>
-  fields: Int32Array<ArrayBuffer>
-}
-
 /**
- * Arrays for reuse. To V8 such an array is a few dozen bytes of heap with much external memory, which triggers
+ * Arrays of readers, for reuse. To V8 such an array is a few dozen bytes of heap with much external memory, which triggers
  * garbage collection: new ones for every export of 2,000 movements caused a third of all full collections.
  */
-const keptArrays: Arrays[] = []
+const keptArrays: { buffer: Uint8Array<ArrayBuffer>; fields: Int32Array<ArrayBuffer> }[] = []
 /** Most entries of `keptArrays`: two for each concurrent export of a thread. */
 const keptArraysMax = 16
 /** Length of the longest array of fields that is kept (256 KB). Rows of few bytes need longer ones. */

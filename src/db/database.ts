@@ -27,6 +27,7 @@ import { startEmbeddedDatabase } from './embedded/embedded.ts'
 import { checkServerVersion, checkVersion, type MigrateOptions, migrate } from './migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
 import { singleConnection, withStartupOptions } from './pool.ts'
+import { queryRow, queryValue } from './statement.ts'
 
 /** The addresses of a database. */
 export interface DatabaseUrls {
@@ -145,13 +146,10 @@ async function checkPooledAddress({ service, directUrl }: DatabaseUrls): Promise
     try {
       const keys = [randomInt(2 ** 31), randomInt(2 ** 31)]
       await direct.query('select pg_advisory_lock($1, $2)', keys)
-      const { rows } = await pooled.query<{ seen: boolean }>(
-        `select exists (
-           select from pg_locks where locktype = 'advisory' and classid = $1 and objid = $2
-             and database = (select oid from pg_database where datname = current_database())) as seen`,
-        keys,
-      )
-      if (rows[0]?.seen) return
+      const isSeen = `select exists (
+        select from pg_locks where locktype = 'advisory' and classid = $1 and objid = $2
+          and database = (select oid from pg_database where datname = current_database()))`
+      if (await queryValue<boolean>(pooled, isSeen, keys)) return
     } finally {
       await pooled.end()
     }
@@ -210,7 +208,6 @@ function unlessRoleIsYetToCome(error: Error): false {
 async function connectTo(address: Address, name: string, actor: Actor): Promise<pg.Client> {
   try {
     const client = singleConnection(address, 'grandlivre check')
-    client.on('error', () => {})
     return await connectSafely(client, { actor, isPooled: address.isPooled })
   } catch (error) {
     if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
@@ -222,8 +219,7 @@ async function connectTo(address: Address, name: string, actor: Actor): Promise<
 
 /** @throws {Error} if the server accepts no changes */
 async function refuseStandby(client: pg.Client, setting: string): Promise<void> {
-  const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"')
-  if (!rows[0]?.isStandby) return
+  if (!(await queryValue<boolean>(client, 'select pg_is_in_recovery()'))) return
   throw new Error(
     `${setting} leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote it ` +
       `(pg_ctl promote) and try again. Otherwise set ${setting} to the address of the primary.`,
@@ -231,14 +227,13 @@ async function refuseStandby(client: pg.Client, setting: string): Promise<void> 
 }
 
 /** True for the owner of the schema, or, if there is no schema, for a login that may create it. */
-async function mayMigrateHere(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ may: boolean }>(
+function mayMigrateHere(client: pg.Client): Promise<boolean> {
+  return queryValue(
+    client,
     `select coalesce(
        (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
-       has_database_privilege(current_database(), 'CREATE')
-     ) as may`,
+       has_database_privilege(current_database(), 'CREATE'))`,
   )
-  return rows[0]?.may === true
 }
 
 /**
@@ -247,13 +242,13 @@ async function mayMigrateHere(client: pg.Client): Promise<boolean> {
  * @throws {Error} if this login may neither act as the role nor grant it to itself
  */
 async function ensureMembership(client: pg.Client, setting: string): Promise<void> {
-  const { rows } = await client.query<{ found: boolean; may_act: boolean; may_grant: boolean }>(
+  const role = await queryRow<{ found: boolean; may_act: boolean; may_grant: boolean }>(
+    client,
     `select count(*) = 1 as found,
             coalesce(bool_or(pg_has_role(oid, 'SET')), false) as may_act,
             coalesce(bool_or(pg_has_role(oid, 'USAGE WITH ADMIN OPTION')), false) as may_grant
      from pg_roles where rolname = 'grandlivre_service'`,
   )
-  const [role] = rows
   if (role?.may_act) return
   if (role?.may_grant) {
     await client.query('grant grandlivre_service to current_user with set true')

@@ -192,12 +192,9 @@ export class Watch implements Disposable {
    */
   async next(ms: number): Promise<boolean> {
     if (!this.#hasNews && !this.over.aborted && ms > 0) {
-      this.admit()
-      const { promise, resolve } = Promise.withResolvers<void>()
+      const { promise: notified, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
-      const timer = setTimeout(resolve, ms)
-      await promise
-      clearTimeout(timer)
+      await this.meanwhile(notified, ms)
     }
     const hasNews = this.#hasNews && !this.over.aborted
     this.#hasNews = false
@@ -233,7 +230,6 @@ export class Watch implements Disposable {
   /** Ends the wait, and every later one at once. */
   stop(): void {
     this.#over.abort()
-    this.#wake()
   }
 
   [Symbol.dispose](): void {

@@ -181,12 +181,22 @@ export function pooledConnections(
   } satisfies pg.PoolConfig
 }
 
-/** One connection outside any pool, to be opened by `connectSafely`. Its statements fail if the server is silent. */
-export function singleConnection(to: Address | string, applicationName: string): pg.Client {
+/** As `answerMs`: a statement may take as long as it needs. */
+export const noLimit = 0
+
+/**
+ * One connection outside any pool, to be opened by `connectSafely`.
+ * @param answerMs how long each statement may take, so that it fails if the server is silent
+ */
+export function singleConnection(
+  to: Address | string,
+  applicationName: string,
+  answerMs: number = limits.databaseConnectMs,
+): pg.Client {
   return new pg.Client({
     connectionString: withOurSettings(asAddress(to), applicationName),
     connectionTimeoutMillis: limits.databaseConnectMs,
-    query_timeout: limits.databaseConnectMs,
+    query_timeout: answerMs,
     ...keepAlive,
   })
 }

@@ -28,8 +28,8 @@ type MakeDemoFolder = (
  * could not stop in time.
  * @param terminal where somebody reads what to do next; logs still go to standard output
  */
-export function runUntilSignal(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Terminal): void {
-  run(timing, makeDemoFolder, terminal).catch((error: Error) => {
+export function runUntilSignal(...options: Parameters<typeof run>): void {
+  run(...options).catch((error: Error) => {
     process.stderr.write(`${error.message}\n`)
     process.exitCode = 1
   })

@@ -3,6 +3,7 @@
  * server presents them, so the process reads them by connecting like a client: for the command `status`, and once an
  * hour if metrics are read.
  */
+import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Config } from '../config.ts'
@@ -22,15 +23,13 @@ export interface Endpoint {
 }
 
 export function endpointsOf({ publicUrl, store }: Pick<Config, 'publicUrl' | 'store'>): Endpoint[] {
-  const endpoints: { endpoint: EndpointName; url: string | undefined }[] = [
-    { endpoint: 'public', url: publicUrl },
-  ]
+  const endpoints: Endpoint[] = [{ endpoint: 'public', url: publicUrl ?? '' }]
   if (store.kind === 's3') {
     endpoints.push({ endpoint: 'store', url: store.endpoint })
     if (store.publicEndpoint !== store.endpoint)
       endpoints.push({ endpoint: 'store_public', url: store.publicEndpoint })
   }
-  return endpoints.flatMap(({ endpoint, url }) => (url?.startsWith('https:') ? [{ endpoint, url }] : []))
+  return endpoints.filter(({ url }) => url.startsWith('https:'))
 }
 
 /**
@@ -74,10 +73,9 @@ export function watchCertificates(
  * nothing is sent over the connection.
  * @returns epoch milliseconds
  */
-export function readExpiry(url: string): Promise<number> {
+export async function readExpiry(url: string): Promise<number> {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
   const socket = connect({
     host,
     port: Number(port) || 443,
@@ -87,12 +85,9 @@ export function readExpiry(url: string): Promise<number> {
   })
   socket.unref()
   socket.setTimeout(connectMs, () => socket.destroy(new Error(`no answer within ${connectMs} ms`)))
-  socket.once('error', reject)
-  socket.once('secureConnect', () => {
-    const certificate = socket.getPeerX509Certificate()
-    if (certificate) resolve(certificate.validToDate.getTime())
-    else reject(new Error('no certificate was presented'))
-    socket.destroy()
-  })
-  return promise
+  await once(socket, 'secureConnect')
+  const certificate = socket.getPeerX509Certificate()
+  socket.destroy()
+  if (!certificate) throw new Error('no certificate was presented')
+  return certificate.validToDate.getTime()
 }

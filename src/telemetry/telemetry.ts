@@ -24,10 +24,7 @@ export interface TraceHeaders {
 }
 
 /** Trace headers as a caller sent them. */
-export interface CallerTrace {
-  traceparent?: string | undefined
-  tracestate?: string | undefined
-}
+export type CallerTrace = { [Header in keyof TraceHeaders]?: string | undefined }
 
 /** The counts of a connection pool, under the names that `pg.Pool` gives them. */
 export interface PoolCounts {
@@ -153,17 +150,16 @@ export interface StartedTelemetry {
   close(): Promise<void>
 }
 
-const noRequest: RequestTelemetry = { trace: undefined, ended: () => {} }
-const noDelivery: DeliveryTelemetry = { trace: undefined, ended: () => {} }
+const notTraced = { trace: undefined, ended: () => {} }
 
 /** Records nothing. For services whose operators asked for neither metrics nor traces. */
 export const noTelemetry: Telemetry = {
   count: () => {},
   record: () => {},
   watchPool: () => {},
-  requestBegan: () => noRequest,
+  requestBegan: () => notTraced,
   exportEnded: () => {},
-  deliveryBegan: () => noDelivery,
+  deliveryBegan: () => notTraced,
   watchThreads: () => {},
   observe: () => {},
   threadMemory: undefined,

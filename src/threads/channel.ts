@@ -26,7 +26,6 @@
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import type { ErrorCode, Issue } from '../../packages/contract/src/error-codes.ts'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 
@@ -41,11 +40,8 @@ export type FromThread<Head, Summary> =
 
 /** The parts of an error that can be sent: a MessagePort loses the class and the cause. */
 interface ThreadError {
-  code: ErrorCode | undefined
-  headers: Record<string, string>
-  issues: Issue[] | undefined
-  producerIds: string[] | undefined
-  missing: string | undefined
+  /** Undefined if the error is no AppError. */
+  known: Pick<AppError, 'code' | 'headers' | 'issues' | 'producerIds' | 'missing'> | undefined
   message: string
   stack: string
 }
@@ -249,16 +245,10 @@ export class ChannelReader<Head, Summary> {
 
 function fromError(error: unknown): ThreadError {
   const thrown = error instanceof Error ? error : new Error(String(error))
-  const known = error instanceof AppError
-  return {
-    code: known ? error.code : undefined,
-    headers: known ? error.headers : {},
-    issues: known ? error.issues : undefined,
-    producerIds: known ? error.producerIds : undefined,
-    missing: known ? error.missing : undefined,
-    message: thrown.message,
-    stack: stackOf(thrown),
-  }
+  const sent = { known: undefined, message: thrown.message, stack: stackOf(thrown) }
+  if (!(error instanceof AppError)) return sent
+  const { code, headers, issues, producerIds, missing } = error
+  return { ...sent, known: { code, headers, issues, producerIds, missing } }
 }
 
 /**
@@ -271,8 +261,8 @@ function stackOf(error: Error): string {
   return `${error.stack}${code}${cause}`
 }
 
-function toError({ code, message, stack, ...options }: ThreadError): Error {
-  const error = code ? new AppError(code, { message, ...options }) : new Error(message)
+function toError({ known, message, stack }: ThreadError): Error {
+  const error = known ? new AppError(known.code, { ...known, message }) : new Error(message)
   error.stack = stack
   return error
 }

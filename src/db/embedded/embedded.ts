@@ -13,25 +13,20 @@
  * processes start the server at once, PostgreSQL's lock file decides.
  */
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, unlinkSync } from 'node:fs'
-import { mkdtemp, readFile, rmdir } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdtempDisposable, readFile } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import type { OnStep } from '../migrations/migrate.ts'
 import { isConnectionLoss } from '../outage.ts'
+import { queryRow, queryValue } from '../statement.ts'
 import { type Cluster, openCluster, ownerName } from './cluster.ts'
 import { findPrograms, type Programs, runProgram } from './programs.ts'
 
-export interface EmbeddedDatabase {
-  /** Address for connections as the superuser. */
-  ownerUrl: string
-  /** Address for connections as grandlivre_service, which owns nothing. */
-  serviceUrl: string
-  /** Leaves the server and stops it if no other process uses it. End this process's connections first. */
-  stop(): Promise<void>
-}
+export type EmbeddedDatabase = Awaited<ReturnType<typeof startEmbeddedDatabase>>
 
 /** Passed on the command line at each start, so that settings of a new release apply to old folders. */
 const settings = {
@@ -86,7 +81,7 @@ export async function startEmbeddedDatabase(options: {
   dataDir: string
   durable?: boolean
   onStep?: OnStep | undefined
-}): Promise<EmbeddedDatabase> {
+}) {
   const { dataDir, durable = true, onStep = () => () => {} } = options
   const programs = await findPrograms()
   const cluster = await openCluster(dataDir, programs)
@@ -103,8 +98,11 @@ export async function startEmbeddedDatabase(options: {
   const url = (user: string, password: string) =>
     `postgres://${user}:${password}@127.0.0.1:${port}/${ownerName}?sslmode=disable`
   return {
+    /** Address for connections as the superuser. */
     ownerUrl: url(ownerName, cluster.ownerPassword),
+    /** Address for connections as grandlivre_service, which owns nothing. */
     serviceUrl: url('grandlivre_service', cluster.servicePassword),
+    /** Leaves the server and stops it if no other process uses it. End this process's connections first. */
     stop,
   }
 }
@@ -207,16 +205,9 @@ async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | unde
  * must not connect to its server.
  */
 async function sees(holder: pg.Client, cluster: Cluster): Promise<boolean> {
-  const mark = await mkdtemp(join(cluster.path, 'mark-'))
-  try {
-    const { rows } = await holder.query<{ seen: boolean }>(
-      'select (pg_stat_file($1, true)).isdir is not null as seen',
-      [basename(mark)],
-    )
-    return rows[0]?.seen === true
-  } finally {
-    await rmdir(mark)
-  }
+  await using mark = await mkdtempDisposable(join(cluster.path, 'mark-'))
+  const isSeen = 'select (pg_stat_file($1, true)).isdir is not null'
+  return await queryValue<boolean>(holder, isSeen, [basename(mark.path)])
 }
 
 async function startServer(cluster: Cluster, programs: Programs, durable: boolean): Promise<void> {
@@ -236,16 +227,17 @@ async function startServer(cluster: Cluster, programs: Programs, durable: boolea
 /** Creates the service's login and the database once, even if several processes start together. */
 async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
   await holder.query('select pg_advisory_lock($1)', [prepareLock])
-  const { rows } = await holder.query<{ role: boolean; database: boolean }>(
+  const found = await queryRow<{ role: boolean; database: boolean }>(
+    holder,
     `select exists (select from pg_roles where rolname = 'grandlivre_service') as role,
             exists (select from pg_database where datname = $1) as database`,
     [ownerName],
   )
-  if (!rows[0]?.role) {
+  if (!found?.role) {
     const password = pg.escapeLiteral(cluster.servicePassword)
     await holder.query(`create role grandlivre_service login password ${password}`)
   }
-  if (!rows[0]?.database) await holder.query(`create database ${ownerName}`)
+  if (!found?.database) await holder.query(`create database ${ownerName}`)
   await holder.query('select pg_advisory_unlock($1)', [prepareLock])
 }
 
@@ -276,10 +268,7 @@ async function leaveServer(holder: pg.Client | undefined, cluster: Cluster, prog
   if (!holder) return
   try {
     await holder.query('select pg_advisory_unlock_shared($1)', [usersLock])
-    const { rows } = await holder.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
-      usersLock,
-    ])
-    if (rows[0]?.last)
+    if (await queryValue<boolean>(holder, 'select pg_try_advisory_lock($1)', [usersLock]))
       await runProgram(programs.pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${cluster.path}`])
   } catch (error) {
     // If the server is gone by now, pg_ctl fails, which does no harm.
@@ -345,14 +334,9 @@ async function choosePort(cluster: Cluster): Promise<number> {
 
 /** Resolves to the preferred port; rejects if it is taken. @param preferred 0 for any free port */
 async function freePort(preferred: number): Promise<number> {
-  const server = createServer()
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  server.on('error', reject)
-  server.listen(preferred, '127.0.0.1', () => {
-    const address = server.address()
-    server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-  })
-  return promise
+  await using server = createServer().listen(preferred, '127.0.0.1')
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 async function startError(cluster: Cluster, what: string, cause?: unknown): Promise<Error> {

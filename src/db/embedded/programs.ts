@@ -5,7 +5,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, mkdtempDisposable, readdir, readFile, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -129,18 +129,17 @@ async function copyPrograms(source: string): Promise<string> {
   const folder = await substituteFolder(source, 'programs')
   const copy = join(folder, version)
   if (await exists(join(copy, 'bin/initdb'))) return copy
-  const unfinished = await mkdtemp(join(folder, 'unfinished-'))
+  await using unfinished = await mkdtempDisposable(join(folder, 'unfinished-'))
+  const draft = join(unfinished.path, version)
   try {
-    await cp(source, join(unfinished, version), { recursive: true, verbatimSymlinks: true })
-    await letOthersIn(join(unfinished, version))
-    for (const entry of await readdir(join(unfinished, version), { recursive: true, withFileTypes: true }))
+    await cp(source, draft, { recursive: true, verbatimSymlinks: true })
+    await letOthersIn(draft)
+    for (const entry of await readdir(draft, { recursive: true, withFileTypes: true }))
       if (!entry.isSymbolicLink()) await letOthersIn(join(entry.parentPath, entry.name))
-    await rename(join(unfinished, version), copy)
+    await rename(draft, copy)
   } catch (error) {
     // Another process has made the same copy first.
     if (!(await exists(join(copy, 'bin/initdb')))) throw error
-  } finally {
-    await rm(unfinished, { recursive: true, force: true })
   }
   return copy
 }

@@ -34,12 +34,12 @@
  * - While processes of two versions run on one database, those of the older call the newer functions. So a function
  *   keeps whatever the previous version relies on, or a new function gets a new name.
  */
-import { strict as assert } from 'node:assert'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
-import { keepAlive, withOurSettings } from '../pool.ts'
+import { noLimit, singleConnection } from '../pool.ts'
+import { queryRows, queryValue } from '../statement.ts'
 import { installQueue } from './queue-schema.ts'
 import {
   type AppliedMigration,
@@ -219,22 +219,21 @@ async function record(client: pg.Client, missing: readonly AppliedMigration[], v
 
 /** None in a database that is new, or where nothing but an empty schema was made. */
 async function appliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
-  const { rows } = await client.query<{ found: boolean }>(
-    `select to_regclass('grandlivre.migrations') is not null as found`,
-  )
-  if (!rows[0]?.found) return []
-  return (await client.query<AppliedMigration>('select version, name from grandlivre.migrations')).rows
+  const isEmpty = `select to_regclass('grandlivre.migrations') is null`
+  if (await queryValue<boolean>(client, isEmpty)) return []
+  return queryRows<AppliedMigration>(client, 'select version, name from grandlivre.migrations')
 }
 
 /** @throws {Error} if the schema holds what another program, or a broken restore, has put there */
 async function refuseForeign(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    `select relname as name from pg_class
+  const name = await queryValue<string | undefined>(
+    client,
+    `select relname from pg_class
      where relnamespace = to_regnamespace('grandlivre') and relkind in ('r', 'v', 'S') and relname <> 'migrations' limit 1`,
   )
-  if (!rows[0]) return
+  if (name === undefined) return
   throw new Error(
-    `The schema grandlivre of the database holds ${rows[0].name}, but no record of migrations: it was not made by this ` +
+    `The schema grandlivre of the database holds ${name}, but no record of migrations: it was not made by this ` +
       'service, or restored in part. Restore a whole backup, or use a database without that schema.',
   )
 }
@@ -260,13 +259,10 @@ function refuseContracted(applied: readonly AppliedMigration[], { version: code 
 
 /** @throws {Error} if the server is too old */
 export async function checkServerVersion(client: pg.Client, setting: string): Promise<void> {
-  const { rows } = await client.query<{ number: number; text: string }>(
-    `select current_setting('server_version_num')::int as number, current_setting('server_version') as text`,
-  )
-  const [server] = rows
-  assert(server)
-  if (server.number < serverVersionMin)
-    throw new Error(`The server of ${setting} is PostgreSQL ${server.text}; version 16 or newer is needed.`)
+  const number = await queryValue<number>(client, `select current_setting('server_version_num')::int`)
+  if (number >= serverVersionMin) return
+  const version = await queryValue<string>(client, 'show server_version')
+  throw new Error(`The server of ${setting} is PostgreSQL ${version}; version 16 or newer is needed.`)
 }
 
 /**
@@ -274,10 +270,7 @@ export async function checkServerVersion(client: pg.Client, setting: string): Pr
  * @throws {Error} naming its holder if it is not free in time
  */
 async function lockMigrations(client: pg.Client, lockMs: number, onStep: OnStep): Promise<void> {
-  const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
-    migrationLock,
-  ])
-  if (rows[0]?.locked) return
+  if (await queryValue<boolean>(client, 'select pg_try_advisory_lock($1)', [migrationLock])) return
   const ended = onStep('waiting for another process that migrates')
   try {
     await client.query(`set lock_timeout = ${lockMs}`)
@@ -301,28 +294,23 @@ async function lockMigrations(client: pg.Client, lockMs: number, onStep: OnStep)
  * other logins' connections.
  */
 async function holder(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ holder: string }>(
+  const described = await queryValue<string | undefined>(
+    client,
     `select format('process %s of login %s from %s (%s), connected %s', a.pid, a.usename,
        coalesce(host(a.client_addr),
          case when a.backend_start is null then 'an unknown address' else 'the machine of the server' end),
        coalesce(nullif(a.application_name, ''), 'no name'),
-       coalesce('since ' || to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'at an unknown time')) as holder
+       coalesce('since ' || to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS TZ'), 'at an unknown time'))
      from pg_locks l join pg_stat_activity a on a.pid = l.pid
      where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = $1 and l.objsubid = 1
        and l.database = (select oid from pg_database where datname = current_database())`,
     [migrationLock],
   )
-  return rows[0]?.holder ?? 'just released'
+  return described ?? 'just released'
 }
 
 async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: withOurSettings({ url, isPooled: false }, 'grandlivre migrate'),
-    connectionTimeoutMillis: limits.databaseConnectMs,
-    ...keepAlive,
-  })
-  client.on('error', () => {})
-  await connectSafely(client, { actor })
+  const client = await connectSafely(singleConnection(url, 'grandlivre migrate', noLimit), { actor })
   try {
     return await run(client)
   } finally {

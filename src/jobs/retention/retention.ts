@@ -12,6 +12,7 @@
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTenant, onConnection } from '../../db/pool.ts'
+import type { LogEvents } from '../../log.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { end } from '../end.ts'
 import { readFileKey } from '../file-key.ts'
@@ -33,7 +34,7 @@ interface FilesOfExports {
   retentionDays: number
 }
 
-export type Swept = Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgotten', number>
+export type Swept = LogEvents['retention.swept']
 
 /** One sweep. @param now determines the ages of objects in the store; ages of rows use the database's clock */
 export async function sweepExports(files: FilesOfExports, now: Date, stopped?: AbortSignal): Promise<Swept> {

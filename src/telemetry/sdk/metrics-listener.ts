@@ -33,11 +33,10 @@ export async function listenForScrapes(
   const bound = await listen(server, { host, port }, { port: 'METRICS_PORT', host: 'METRICS_HOST' })
   return {
     port: bound,
-    close: () =>
-      new Promise<void>((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      }),
+    close: async () => {
+      server.closeAllConnections()
+      await server[Symbol.asyncDispose]()
+    },
   }
 }
 
