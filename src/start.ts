@@ -3,7 +3,7 @@ import { keyCheck, linkKey, loadMasterKeys } from './auth/master-key.sql.ts'
 import type { MasterKeys } from './auth/secrets.ts'
 import { type Config, limits } from './config.ts'
 import { startConsole } from './console/start-console.ts'
-import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
+import { checkExportAddress, type Database, replicaAddress } from './db/database.ts'
 import { createApp } from './http/app.ts'
 import { Readiness } from './http/readiness.ts'
 import { ListReads } from './http/stream/list-reads.ts'
@@ -16,30 +16,15 @@ import { listenFirst } from './start/listening.ts'
 import { beginExport, needsOf } from './start/needs.ts'
 import { openingSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { watchReplica } from './start/replica.ts'
+import { observedStore } from './store/observed-store.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { startTelemetry } from './telemetry/start-telemetry.ts'
+import { countStoreRequest } from './telemetry/telemetry.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
 import { httpToSubscribers } from './webhooks/dispatch/post.ts'
-
-interface RunningService {
-  /** Address of the service: `http://127.0.0.1:8080`. */
-  url: string
-  /** Address of the console: `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set. */
-  consoleUrl: string | undefined
-  /** Address of the metrics: `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
-  metricsUrl: string | undefined
-  /**
-   * Stops the service. At once /readyz is 503, background work takes nothing new, and requests that wait for a change
-   * are answered. New requests are answered for `drainMs` more; requests that still run then have STOP_SECONDS. After
-   * that everything else stops.
-   * @param drainMs 0 by default
-   * @returns whether all responses ended by themselves
-   */
-  close(drainMs?: number): Promise<boolean>
-}
 
 export interface StartOptions {
   log?: Log
@@ -54,10 +39,14 @@ export interface StartOptions {
 
 /**
  * Starts the service. While the database server cannot be reached, requests get 503 and /readyz names the server.
+ *
+ * When `close(drainMs)` is called, /readyz is 503 at once, background work takes nothing new, and requests that wait for
+ * a change are answered. New requests are answered for `drainMs` more; requests that still run then have STOP_SECONDS.
+ * After that everything else stops.
  * @throws {Error} if anything else is missing or the database is unsafe to use, with the remedy. Nothing is left
  *   running.
  */
-export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
+export async function startService(config: Config, options: StartOptions = {}) {
   await using stack = new AsyncDisposableStack()
   const log = options.log ?? createLog(config.logLevel)
   const timing = options.timing ?? defaultTiming
@@ -71,9 +60,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { database, urls, away } = await openUnlessAway(config, opening)
   stack.defer(async () => database?.close())
   const { service, directUrl } = urls
-  const exportsFrom = exportAddress(config, service)
-  const replicaAddress = exportsFrom === service ? undefined : exportsFrom
-  if (replicaAddress) await checkExportAddress(replicaAddress)
+  const replicaAt = replicaAddress(config, service)
+  if (replicaAt) await checkExportAddress(replicaAt)
   const masterKeys = await loadMasterKeys(config)
   const connections = openConnections(stack, urls, { config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
@@ -84,16 +72,17 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const store = await openStore(settings, timing.store, () => linkKey(pool, masterKeys))
   const threads = createThreads(config.exportThreads, telemetry, {
     database: service,
-    replica: replicaAddress && { address: replicaAddress, timing: timing.replica },
+    replica: replicaAt && { address: replicaAt, timing: timing.replica },
     exportsPerThread: config.exportsPerThread,
     store: settings,
     storeTiming: timing.store,
     timeZone: config.timeZone,
   })
   stack.defer(() => threads.destroy())
-  const needs = await needsOf(config, masterKeys, connections, { store, threads, telemetry })
+  const files = observedStore(store, (request) => countStoreRequest(telemetry, request))
+  const needs = await needsOf(config, masterKeys, connections, { store: files, threads })
   const replica =
-    replicaAddress && watchReplica(pool, replicaAddress, { threads, timing: timing.replica, telemetry, log })
+    replicaAt && watchReplica(pool, replicaAt, { threads, timing: timing.replica, telemetry, log })
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
@@ -113,7 +102,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const staffConsole = await startConsole({ services, urls, isAway, attempts, standing, timing })
   stack.defer(async () => staffConsole?.close())
   bound?.(url)
-  const start = () => startBackground(services, { attempts, direct, directUrl, timing })
+  const start = () => startBackground(services, { store: files, attempts, direct, directUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
   listening.answerWith(app)
@@ -126,9 +115,13 @@ export async function startService(config: Config, options: StartOptions = {}): 
   log('service.listening', { url, pid: process.pid })
   const running = stack.move()
   return {
+    /** Address of the service: `http://127.0.0.1:8080`. */
     url,
+    /** Address of the console: `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set. */
     consoleUrl: staffConsole?.url,
+    /** Address of the metrics: `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
     metricsUrl,
+    /** Stops the service. @returns whether all responses ended by themselves */
     close: async (drainMs = 0) => {
       listening.drainFor(drainMs)
       await running.disposeAsync()

@@ -90,12 +90,12 @@ export function urlsOfServer({
   return { ownerUrl, service: isPooled ? { url: databaseUrl, isPooled } : asAddress(directUrl), directUrl }
 }
 
-/** Where exports read. A second server needs the same kind of login as the first. */
-export function exportAddress(
+/** The replica that exports read; undefined if there is none. It needs the same kind of login as the main database. */
+export function replicaAddress(
   { exportDatabaseUrl }: Pick<Config, 'exportDatabaseUrl'>,
   service: Address,
-): Address {
-  if (exportDatabaseUrl === undefined) return service
+): Address | undefined {
+  if (exportDatabaseUrl === undefined) return undefined
   return service.isPooled
     ? { url: exportDatabaseUrl, isPooled: true }
     : asAddress(asServiceRole(exportDatabaseUrl))

@@ -9,26 +9,25 @@ import type { RunningAttempts } from '../jobs/running-attempts.ts'
 import { Supervisor } from '../jobs/supervisor.ts'
 import { adoptRendering } from '../ledger/changes/cursor.sql.ts'
 import { sweepChanges } from '../ledger/changes/retention.sql.ts'
-import { observedStore } from '../store/observed-store.ts'
-import { countStoreRequest } from '../telemetry/telemetry.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { sweepEvents } from '../webhooks/retention.sql.ts'
 
 /**
  * Starts the background work.
+ * @param of.store counts its requests
  * @param of.direct pool that connects to PostgreSQL itself: for deliveries, and the locks of sweeps
  * @param of.directUrl address of PostgreSQL itself
  * @throws {Error} if the database is unreachable or does not fit; nothing is left running
  */
 export async function startBackground(
   services: Services,
-  of: { direct: Pool; directUrl: string; attempts: RunningAttempts; timing: Timing },
+  of: { store: ObjectStore; direct: Pool; directUrl: string; attempts: RunningAttempts; timing: Timing },
 ): Promise<{ close(): Promise<void> }> {
-  const { config, database, telemetry, deliveries } = services
+  const { config, database, deliveries } = services
   const { direct, timing } = of
-  const store = observedStore(services.store, (request) => countStoreRequest(telemetry, request))
-  const parts = { ...services, ...of, store }
+  const parts = { ...services, ...of }
   await adoptRendering(database, config.timeZone)
   await services.queue.start()
   const supervisor = new Supervisor({ ...parts, timing: timing.exports })

@@ -12,20 +12,17 @@ import { createPool, onConnection } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
-import { observedStore } from '../store/observed-store.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { countStoreRequest, type Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 
 export async function needsOf(
   config: Config,
   masterKeys: MasterKeys,
   { database, direct }: { database: Pool; direct: Pool },
-  { store, threads, telemetry }: { store: ObjectStore; threads: Threads; telemetry: Telemetry },
+  { store, threads }: { store: ObjectStore; threads: Threads },
 ): Promise<Need[]> {
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
-  const files = observedStore(store, (request) => countStoreRequest(telemetry, request))
   const needs: Need[] = [
     {
       name: config.databaseUrl === undefined ? 'the database' : 'the database of DATABASE_URL',
@@ -36,7 +33,7 @@ export async function needsOf(
         await checkAdopted(database, masterKeys)
       },
     },
-    { name: 'the store of files', label: 'store', check: () => files.check() },
+    { name: 'the store of files', label: 'store', check: () => store.check() },
     {
       name: 'the export threads',
       label: 'threads',

@@ -74,12 +74,10 @@ export class S3Writer implements ObjectWriter {
   }
 
   async abort(): Promise<void> {
-    if (this.#state === 'completed') return
     this.#giveUp.abort()
     // If completion fails, it cleans up after itself. If it succeeds, it counts as earlier than this abort.
     await this.#completion
-    if (this.#isCompleted()) return
-    await this.#discard()
+    if (this.#state !== 'completed') await this.#discard()
   }
 
   async #complete(bytes: number): Promise<void> {
@@ -194,10 +192,6 @@ export class S3Writer implements ObjectWriter {
     if (this.#failure) throw this.#failure
     if (this.#state === 'aborted')
       throw new StoreError(`${this.#upload.name} was aborted`, { retryable: false })
-  }
-
-  #isCompleted(): boolean {
-    return this.#state === 'completed'
   }
 
   /** A second call waits for the first, so that nothing is left of an export when it is reported as lost. */

@@ -20,7 +20,7 @@ import {
 import { listTokens } from '../../auth/tokens.sql.ts'
 import type { Config } from '../../config.ts'
 import type { Address } from '../../db/address.ts'
-import { type Database, exportAddress } from '../../db/database.ts'
+import { type Database, replicaAddress } from '../../db/database.ts'
 import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
 import { readEpoch, readVersion } from '../../db/migrations/version.sql.ts'
 import { createPool, inTransaction } from '../../db/pool.ts'
@@ -96,14 +96,14 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
     /** The key that `rotate-key` is changing to. */
     nextKey: nextFingerprint && nameOfKey(nextFingerprint),
     ...ofDatabase,
-    replica: await readReplica(pool, exportAddress(config, database.service), database.service),
+    replica: await readReplica(pool, replicaAddress(config, database.service)),
     certificates: await Promise.all(endpointsOf(config).map(readCertificate)),
   }
 }
 
 /** The state of the replica; null if there is no replica. */
-async function readReplica(main: Pool, replica: Address, service: Address) {
-  if (replica === service) return null
+async function readReplica(main: Pool, replica: Address | undefined) {
+  if (!replica) return null
   const pool = createPool(replica, { max: 1, applicationName: 'grandlivre cli' })
   try {
     const { server, written } = await readWritten(main)

@@ -11,8 +11,6 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import type { Resource } from '@opentelemetry/resources'
 import { type MetricProducer, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics'
 import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
   TraceIdRatioBasedSampler,
@@ -58,15 +56,9 @@ export function tracerProvider(
     maxQueueSize,
     scheduledDelayMillis: spanBatchMs,
   })
-  const root =
-    share === 1
-      ? new AlwaysOnSampler()
-      : share === 0
-        ? new AlwaysOffSampler()
-        : new TraceIdRatioBasedSampler(share)
   return new TracerProvider({
     resource,
-    sampler: new ParentBasedSampler({ root }),
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(share) }),
     spanProcessors: [processor],
   })
 }
