@@ -2,12 +2,13 @@
 import { chmod, cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { checkVersion, migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
-import { ask, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { ask, createTestDatabase } from '../support/servers/database.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db')
 /** Of the release 0.2.0, which a new database records, too; and those that are shipped. */
@@ -26,11 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-let database: TestDatabase
-beforeEach(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-})
-afterEach(() => database.drop())
+const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
 
 test('a new database records every migration once, in order', async () => {
   expect(await migrate(database.ownerUrl)).toEqual(versions)

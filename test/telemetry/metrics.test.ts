@@ -38,6 +38,10 @@ async function seen(where: { service: ExportStage['service'] }, is: (samples: Sa
   return samples
 }
 
+/** Waits until the sum of the series with these labels is above 0. */
+const counted = (name: string, labels: Record<string, string>) =>
+  seen(stage, (now) => (sumOf(now, name, labels) ?? 0) > 0)
+
 test('a streamed export is counted by rows, bytes and stages, and its request by route template', async () => {
   const before = await scrape()
   const began = performance.now()
@@ -45,10 +49,7 @@ test('a streamed export is counted by rows, bytes and stages, and its request by
   const rows = Number(answer.trailers['x-row-count'])
   const labels = { grandlivre_export_kind: 'movements', grandlivre_export_format: 'json' }
   const route = { http_route: '/api/v1/mad/movements', http_response_status_code: '200' }
-  const samples = await seen(
-    stage,
-    (now) => (sumOf(now, 'http_server_request_duration_seconds_count', route) ?? 0) > 0,
-  )
+  const samples = await counted('http_server_request_duration_seconds_count', route)
   const grown = (name: string, of: Record<string, string>) =>
     (sumOf(samples, name, of) ?? 0) - (sumOf(before, name, of) ?? 0)
   expect(grown('grandlivre_export_rows_total', labels)).toBe(rows)
@@ -71,10 +72,7 @@ test('a refused request is counted by its error code, and no path, id or token b
   await download(movementsUrl(stage.service.url, { idExercice: '999' }), stage.company)
   await download(`${stage.service.url}/no/such/4711`, stage.company)
   const notFound = { error_type: 'ERR-NOT-FOUND', http_response_status_code: '404' }
-  const samples = await seen(
-    stage,
-    (now) => (sumOf(now, 'http_server_request_duration_seconds_count', notFound) ?? 0) > 0,
-  )
+  const samples = await counted('http_server_request_duration_seconds_count', notFound)
   const codes = [...samples].flatMap(([, all]) => all.flatMap(({ labels }) => labels['error_type'] ?? []))
   expect(codes).toContain('ERR-EXERCICE-NOT-FOUND')
   const values = [...samples].flatMap(([, all]) => all.flatMap(({ labels }) => Object.values(labels)))
@@ -87,7 +85,7 @@ test('a full export and its requests to the store are counted', async () => {
   const { body } = await trigger(stage.service.url, stage.company)
   await ended(stage.service.url, stage.company, body.id)
   const labels = { grandlivre_export_kind: 'folder', grandlivre_export_format: 'json' }
-  const samples = await seen(stage, (now) => (sumOf(now, 'grandlivre_export_rows_total', labels) ?? 0) > 0)
+  const samples = await counted('grandlivre_export_rows_total', labels)
   for (const operation of ['create', 'write', 'complete'])
     expect(
       sumOf(samples, 'grandlivre_store_request_duration_seconds_count', { operation, outcome: 'done' }),
@@ -126,11 +124,8 @@ test('the metrics show when the next token in use expires', async () => {
 
 test('connections are counted by pool, including those of export threads', async () => {
   const pool = { db_client_connection_pool_name: 'grandlivre export' }
-  const samples = await seen(
-    stage,
-    (now) =>
-      (sumOf(now, 'db_client_connection_count', { ...pool, db_client_connection_state: 'idle' }) ?? 0) > 0,
-  )
+  const idle = { ...pool, db_client_connection_state: 'idle' }
+  const samples = await counted('db_client_connection_count', idle)
   expect(sumOf(samples, 'db_client_connection_max', pool)).toBeGreaterThanOrEqual(2)
   expect(sumOf(samples, 'db_client_connection_pending_requests', pool)).toBe(0)
   expect(sumOf(samples, 'db_client_connection_timeouts_total', pool)).toBe(0)
@@ -179,12 +174,7 @@ test('every metric of the table is shown, except those that cannot occur in this
   for (const [name, samples] of first)
     for (const { labels } of samples) {
       const metric = (Object.keys(metrics) as MetricName[]).find((each) =>
-        [
-          prometheusName(each),
-          `${prometheusName(each)}_count`,
-          `${prometheusName(each)}_sum`,
-          `${prometheusName(each)}_bucket`,
-        ].includes(name),
+        ['', '_count', '_sum', '_bucket'].some((end) => name === prometheusName(each) + end),
       )
       if (name === 'target_info') continue
       const known = metric && [...metrics[metric].labels].map((label) => label.replaceAll('.', '_'))

@@ -143,7 +143,7 @@ const subscribe = async (client: PoolClient) => {
   } as never)
   return inserted.id
 }
-const version = async (client: PoolClient, change: string) => {
+const versionAfter = (change: string) => async (client: PoolClient) => {
   await client.query(change)
   const { rows } = await client.query('select ledger_version from folders where id = 111')
   return rows[0].ledger_version
@@ -213,26 +213,10 @@ const byOwner: [string, Sequence, Draw][] = [
   ['ids of an import', 'ids', importedId],
   ['ids that a file keeps', 'ids', (client) => passIds(client, '1', async () => '')],
   ['ids of entries that a file adds', 'ids', addedEntry],
-  [
-    'a change of entries',
-    'ledger_versions',
-    (client) => version(client, `update entries set comment = 'new' ${place}`),
-  ],
-  [
-    'a change of accounts',
-    'ledger_versions',
-    (client) => version(client, `update accounts set name = 'new' ${place}`),
-  ],
-  [
-    'a change of a folder',
-    'ledger_versions',
-    (client) => version(client, `update folders set name = 'new' where id = 111`),
-  ],
-  [
-    'another name of a third party',
-    'ledger_versions',
-    (client) => version(client, `update third_parties set name = 'other'`),
-  ],
+  ['a change of entries', 'ledger_versions', versionAfter(`update entries set comment = 'new' ${place}`)],
+  ['a change of accounts', 'ledger_versions', versionAfter(`update accounts set name = 'new' ${place}`)],
+  ['a change of a folder', 'ledger_versions', versionAfter(`update folders set name = 'new' where id = 111`)],
+  ['a renamed third party', 'ledger_versions', versionAfter(`update third_parties set name = 'other'`)],
   ['a new folder', 'ledger_versions', newFolder],
 ]
 
@@ -313,7 +297,7 @@ test('a slow first writer delays no other, and its rollback keeps the epoch', as
   await becomeOther()
   const long = await owner.connect()
   await long.query('begin')
-  await version(long, `update entries set comment = 'long' ${place}`)
+  await versionAfter(`update entries set comment = 'long' ${place}`)(long)
   const begun = await stateOf(owner)
   // It would wait for the transaction, and the test would end in its time limit.
   const others = await Promise.all([
