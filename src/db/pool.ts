@@ -19,7 +19,7 @@ const rollbackMs = 1_000
  * Keepalive for every lasting connection. Without it, if a load balancer or firewall drops idle connections, queries
  * hang for hours. Without the delay, Linux sends the first probe only after two hours.
  */
-export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
+const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
 /**
  * Start-up options of every connection. Responses and files contain days as PostgreSQL prints them, and its
@@ -84,7 +84,7 @@ class SharedSessionClient extends PooledClient {
   }
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Maximum of connections. Further callers wait up to `limits.databaseConnectMs`. */
   max: number
   /** Idle connections that stay open; others close after ten seconds. If absent, all of them close. */
@@ -206,7 +206,7 @@ export function singleConnection(
  * Adds our settings, unless the address may lead through a pooler: that refuses start-up options, and the login brings
  * the settings.
  */
-export function withOurSettings({ url, isPooled }: Address, applicationName: string): string {
+function withOurSettings({ url, isPooled }: Address, applicationName: string): string {
   const named = withParameters(url, (parameters) => parameters.set('application_name', applicationName))
   return isPooled ? named : withStartupOptions(named, ourSettings)
 }
