@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 
-/** See docs/spec/webhooks.md#notification. */
+/** What happened to the subject of an event (docs/spec/webhooks.md#notification). */
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
 
 const text = z.string().min(1)

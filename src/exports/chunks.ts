@@ -11,8 +11,8 @@ import type { Compression } from '../formats/file-formats.ts'
 export type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 
 /**
- * Returns the buffer of the next chunk, to be called once for each. Its length is the maximum size of the chunk: the
- * usual one, or more if the first item of the chunk needs more.
+ * Returns the buffer of the next chunk; called once for each chunk. The length of the buffer is the maximum size of the
+ * chunk: the usual one, or more if the first item of the chunk needs more.
  */
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
@@ -29,7 +29,7 @@ export function sameChunkBuffer(): ChunkBuffer {
 }
 
 /**
- * Two buffers in turn. Only for use where each chunk is used up before the next but one is rendered. A second call for
+ * Two buffers in turn. Only for use where each chunk is used up before the chunk after the next is rendered. A second call for
  * the same chunk would return the buffer of the chunk before it, which is still being written.
  */
 export function twoChunkBuffers(): ChunkBuffer {

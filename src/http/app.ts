@@ -30,7 +30,7 @@ import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
-/** Every route but those of files, of the reference page and of the site, which have no parameters. */
+/** The routes of the document. Files, the reference page and the site have further routes, without parameters. */
 export const routes: readonly Route[] = [
   keyInfo(() => routes),
   ...selectedRoutes,
@@ -50,7 +50,7 @@ export const routes: readonly Route[] = [
 ]
 
 let made: ReturnType<typeof openApiDocument> | undefined
-/** Made for the first request, because it would take a tenth of the processor time of a start. */
+/** Made at the first request: it would take a tenth of the processor time of a start. */
 const document = () => (made ??= openApiDocument(routes))
 
 export function createApp(services: Services, table = routes): OpenAPIHono<Edge> {
@@ -138,8 +138,8 @@ async function giveIfStillAllowed(
   c: Context<Edge>,
   check: () => Promise<void>,
 ): Promise<Response> {
-  // From now on Hono gives each answer a copy of the headers, so the refusal has none that belong to the dropped
-  // answer.
+  // Once `c.res` is read, Hono gives each answer a copy of the headers. So the refusal has none of the headers of the
+  // dropped answer.
   assert(c.res)
   const [answer] = await Promise.allSettled([give()])
   try {
@@ -154,10 +154,10 @@ async function giveIfStillAllowed(
 
 const honoPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1')
 
-/** Half a year: no six months are longer (docs/versions.md#notice). */
+/** The longest six months have 184 days (docs/versions.md#notice). */
 const noticeMs = 184 * 24 * 3_600_000
 
-/** Announces the end of a route by RFC 9745 and RFC 8594. The page of versions says what happens then. */
+/** Announces the end of a route by RFC 9745 and RFC 8594, with links to the page of versions. */
 function announceEnd({ path, deprecated }: Route): MiddlewareHandler<Edge> {
   const { since, sunset, parameter } = deprecated!
   assert(sunset === undefined || Date.parse(sunset) - Date.parse(since) >= noticeMs, `${path} goes too soon`)

@@ -71,7 +71,7 @@ export function checkBody<Schema extends z.ZodType>(schema: Schema, body: unknow
   })
 }
 
-/** Messages for mistakes that a schema has no words for. */
+/** Messages for mistakes for which a schema states none. */
 const inPlainWords: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_type')
     return issue.input === undefined ? 'is required' : `must be of the type ${issue.expected}`

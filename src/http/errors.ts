@@ -66,8 +66,8 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
 }
 
 /**
- * For Hono's `onError`: answers whatever was thrown before the answer began. Anything but an AppError is a fault and is
- * logged.
+ * For Hono's `onError`: answers an error that was thrown before the answer began, and logs it if it is a fault. An error
+ * of any other class than AppError is a fault.
  */
 export function answerError(
   thrown: Error,

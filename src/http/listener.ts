@@ -69,7 +69,7 @@ export function createListener(
   return server
 }
 
-/** The answer that a connection is busy with. */
+/** The answer that occupies a connection; undefined if there is none. */
 export function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
@@ -168,8 +168,8 @@ function requestIdOf(header: string | undefined): string {
 }
 
 /**
- * The template of the request's route, `/api/v1/webhook/{id}`, for metrics and traces: their number must not grow with
- * ids. Undefined if no route has this path.
+ * The template of the request's route, `/api/v1/webhook/{id}`, for metrics and traces: a path with ids would give each id
+ * a metric. Undefined if no route has this path.
  */
 function routeTemplate(c: Context<Edge>): string | undefined {
   const path = routePath(c, -1)

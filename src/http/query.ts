@@ -38,7 +38,7 @@ export const version = text()
   })
   .meta({ type: 'string', const: versions[0], description: 'Version of the format', example: '1.0.0' })
 
-/** How the OpenAPI document describes an id, for schemas that the library cannot describe by itself. */
+/** How the OpenAPI document describes an id, for schemas that the library cannot describe. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
 /** A range of entry ids, both ends included. */

@@ -48,7 +48,7 @@ interface ReadinessResult {
 export class Readiness {
   /** The names of all needs; those with a substitute come last. */
   readonly names: readonly string[]
-  /** Why requests are not accepted: the last attempt to open the database failed. Undefined once it is open. */
+  /** The error of the last attempt to open the database, while requests are refused; undefined once it is open. */
   closedBy: unknown
   readonly #needs: readonly Need[]
   readonly #replaceable: readonly Need[]
@@ -118,11 +118,11 @@ export class Readiness {
     return this.#checking
   }
 
-  /** Runs the same check for metrics. Says of each need whether it is met. */
+  /** Runs the same check for metrics. @returns whether each need is met */
   async needStates(): Promise<NeedState[]> {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
-    // The check names only one address of the database, but neither has been used yet.
+    // The check names one address of the database, but neither address has been used yet.
     if (this.closedBy !== undefined) lacking.add('database').add('direct')
     const labels = [...this.#needs, ...this.#replaceable].map(({ label }) => label)
     return [...labels, 'connections' as const, 'requests' as const].map((label) => ({

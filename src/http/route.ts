@@ -31,7 +31,7 @@ export interface Edge {
     /** The rate window of the request's token. */
     rate: RateWindow | undefined
     folderId: string | undefined
-    /** What the audit will say of the request; undefined if it gets no row. */
+    /** What the audit will contain of the request; undefined if the request gets no row. */
     audited: AnswerFacts | undefined
     /** Whether header and query name different folders; reported together with the other problems of the query. */
     folderNamesDisagree: boolean | undefined

@@ -27,7 +27,7 @@ export interface Services {
   /** Lets requests wait for changes. */
   notifications: Notifications
   /**
-   * Takes turns between third parties that read for woken requests: few read at once, so that others find a free
+   * Lets the reads of woken requests take turns, by third party: few read at once, so that other requests find a free
    * connection.
    */
   waitingReads: FairTurns

@@ -1,6 +1,6 @@
 /**
- * The group `employees` (docs/spec/interface.md#groups-of-a-token): what answers and files show to a token with it and to
- * one without differs in the personal data of employees, and in nothing else.
+ * The group `employees` (docs/spec/interface.md#groups-of-a-token): answers and files for a token with it and for one
+ * without it differ only in the personal data of employees.
  */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { layouts } from '../../src/formats/tra/layouts.ts'
@@ -38,7 +38,7 @@ async function post(route: 'blocks' | 'changes', body: object, headers: Headers)
   ).text()
 }
 
-/** The text of accounts without the data of employees, from that with it. */
+/** Removes the data of employees from the text of accounts. */
 function withoutEmployees(text: string, accounts: { employee?: object }[]): string {
   let hidden = text
   const employees = accounts.flatMap(({ employee }) => (employee ? [JSON.stringify(employee)] : []))
@@ -118,7 +118,7 @@ describe('full exports', () => {
     )
     const [all, less] = [await file('TRA', stage.opened), await file('TRA', stage.hidden)]
     const isEmployee = (line: string) => line.startsWith('***CAE421')
-    // The first line has the minute.
+    // The first line has the minute of the export, in which the files may differ.
     const [every, fewer] = [all, less].map(({ text }) => text.split('\r\n').slice(1)) as [string[], string[]]
     const blanked = every.map((line) => {
       if (!isEmployee(line)) return line
@@ -156,7 +156,7 @@ describe('full exports', () => {
     expect([refused.status, refused.body.error.code]).toEqual([404, 'ERR-EXPORT-NOT-FOUND'])
     expect(await status(less, stage.hidden)).toBe(200)
     expect(await status(less, stage.opened)).toBe(200)
-    // By the group, and not by the token.
+    // The group of a token decides, and not the token itself.
     const named = await stage.token('api', ['exports', 'employees'])
     expect((await trigger(url, named)).body.id).toBe(all)
     const alone = await stage.token('api', ['exports'])
@@ -209,7 +209,7 @@ describe('ledgers', () => {
     expect(less.end.tables['accounts']).not.toBe(all.end.tables['accounts'])
   })
 
-  /** What fills the kept digests: a full ledger, or digests, of a caller. */
+  /** The answers whose digests are kept. */
   const fillings: [string, (headers: Headers) => Promise<unknown>][] = [
     ['a full ledger', ledger],
     ['digests', digests],

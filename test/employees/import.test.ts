@@ -1,11 +1,11 @@
-/** MAD files that were made for a token without the group `employees`, imported (docs/spec/imports.md#what-a-mad-file-replaces). */
+/** Imports of MAD files that were made for a token without the group `employees` (docs/spec/imports.md#what-a-mad-file-replaces). */
 import { describe, expect, test } from 'vitest'
 import { forEachTest } from '../support/for-tests.ts'
 import { setImportStage } from '../support/imports/import-stage.ts'
 import { readOpenMad } from '../support/imports/open-files.ts'
 
 const open = readOpenMad()
-/** @param change of its accounts */
+/** The text of the file, after `change` of its accounts. */
 function file(
   change: (accounts: { number: string; name: string; employee?: object | null }[]) => unknown = () => {},
 ) {

@@ -1,4 +1,4 @@
-/** The page on personal data against the schema: a new column fails until somebody has decided whether it is on the page. */
+/** Compares the page on personal data with the schema. For a new column, somebody must decide whether it is on the page. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const root = resolve(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(resolve(root, path), 'utf8')
 
-/** `table.column` of each that holds nothing of persons: keys, states, times, amounts of no account, hashes. */
+/** The columns of each table that have no personal data: keys, states, times, amounts of no account, hashes. */
 const ofNoPerson: Record<string, string> = {
   accounts: 'schema_id folder_id id closed counterpart_account_id correspondance_account_id',
   adopted_key: 'one fingerprint',
@@ -71,7 +71,7 @@ const ofNoPerson: Record<string, string> = {
 
 const quoted = (text: string) => [...text.matchAll(/`(\w+)`/g)].map(([, word]) => word!)
 
-/** `table.column` of the rows of tables whose first cell is a table's name. */
+/** The rows of the page's tables whose first cell is the name of a table of the database. */
 const named = [...read('docs/operators/personal-data.md').matchAll(/^\| `(\w+)` \| (`[^|]*) \| ([^|]*) \|/gm)]
 const onPage = named.flatMap(([, table, columns]) => quoted(columns!).map((column) => `${table}.${column}`))
 

@@ -1,6 +1,5 @@
 /**
- * The events that the service publishes: in the transaction of the change, and in an order that no reader can
- * skip.
+ * The service publishes events in the transaction of the change, and in an order in which a reader misses none.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -123,7 +122,7 @@ describe('an event', () => {
     expect(rows).toEqual([{ name: 'Folder 111' }])
   })
 
-  test('carries its scope, as far as known', async () => {
+  test('has its scope, as far as that is known', async () => {
     await inTransaction(owner, (client) =>
       publish(client, '100', [
         { name: 'portfolio', operation: 'CREATE', data: { id: '1' } },
@@ -201,7 +200,7 @@ describe('the events of a token', () => {
     expect(await inTransaction(owner, (client) => revokeToken(client, issued.id))).toBeUndefined()
     const connector = (id: string) => ({ id: Number(id), code: 'TOKENS' })
     expect(await briefEventsOf('100')).toEqual([
-      // With its first token in the schema, not with the second.
+      // Published with the first token of the third party in the schema, and not with the second.
       ['thirdParty', 'CREATE', { code: 'TOKENS' }],
       ['connector', 'CREATE', connector(issued.id)],
       ['connector', 'CREATE', connector(other.id)],
@@ -276,7 +275,7 @@ describe('the order of events', () => {
         const own = name
         await inTransaction(owner, async (client) => {
           await publish(client, '100', [documentEvent(own)])
-          // Gives other writers a chance to overtake between its id and its commit.
+          // Gives other writers time to commit between the id and the commit of this one.
           await delay(Math.random() * 8)
         })
       }

@@ -40,7 +40,7 @@ async function allEvents(client: Queries): Promise<PublishedEvent[]> {
   return rows
 }
 
-/** Kinds and operations in order; a run of equal ones once, with its length. */
+/** Kinds and operations in order. Equal ones in a row are one text, with their number. */
 function runsOf(published: PublishedEvent[]): string[] {
   const runs: [string, number][] = []
   for (const { name, operation } of published) {
@@ -116,7 +116,7 @@ describe('an import of a FEC', () => {
     await stage.owner.query('truncate grandlivre.events')
     await stage.importRows(ledger, { replace: true })
     expect(await allEvents(stage.owner)).toEqual([])
-    // A is gone, B gets another line, C is as it was. The two bank entries have no number, so they are new.
+    // Lettering A is removed, B gets another line, and C stays. The two bank entries have no number, so they count as new.
     const lettered = ledger.map((row) => ({
       ...row,
       EcritureLet:

@@ -89,7 +89,7 @@ test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080']
   },
 )
 
-/** A listener of the test's own, and a connection to it. */
+/** Starts a listener for one test, and connects to it. */
 async function listen(
   answer: Parameters<typeof createListener>[0],
   timing: Partial<typeof defaultTiming.listener>,

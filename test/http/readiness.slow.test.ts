@@ -19,14 +19,14 @@ import { request, startTestService, type TestService } from '../support/service.
 import { keyInfo } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-// Its tests are about the address itself.
+// These tests are about the address of the database, so no pooler replaces it.
 withoutPooler()
 
 /** The database server's own disk, if the test may mount one. */
 let disk: string
 let isMounted: boolean
 let server: EmbeddedDatabase
-/** For a login that is not a superuser, so that connection limits apply to it. */
+/** The address with a login that is not a superuser, so that connection limits apply. */
 let url: string
 let staff: Staff
 let signed: Record<string, string>
@@ -85,13 +85,13 @@ async function statuses(service: TestService, ...paths: string[]): Promise<numbe
   return answers.map(({ status }) => status)
 }
 
-/** It becomes ready, and then serves requests. */
+/** Waits until the service is ready, and expects it to serve requests. */
 async function expectRecovery(service: TestService): Promise<void> {
   await until(async () => (await missing(service)) === '')
   expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
 }
 
-/** Before the database; away if it is cut already. */
+/** Starts a proxy in front of the database, which is away while the proxy is cut. */
 async function proxyOf(isCut = false) {
   const proxy = await startProxy(url)
   onTestFinished(() => proxy.cut())
@@ -134,7 +134,7 @@ describe('a database that is away when the process starts', () => {
     )
     await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
     await proxy.restore()
-    // The service reports why it still waits every ten seconds, so it has found the version by then.
+    // Every ten seconds the service logs why it waits, so it has found the version when this line is there.
     await until(() => service.lines.some((line) => line.includes('is at version 9999')))
     expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
     expect(await missing(service)).toBe('the database of DATABASE_URL')
@@ -240,7 +240,7 @@ describe('a running database server', () => {
     await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
     expect(await missing(service)).toBe('the database of DATABASE_URL (the version of this process)')
     expect(service.lines.join('')).toContain('The database is at version 9999, and this process needs ')
-    // One that processes of this version can use.
+    // Processes of this version can use a newer database if its migrations only expand.
     await ask(url, `update grandlivre.migrations set name = '9999_newer.expand.sql' where version = 9999`)
     expect(await missing(service)).toBe('')
     await ask(url, 'delete from grandlivre.migrations where version = 9999')

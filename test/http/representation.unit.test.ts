@@ -114,7 +114,7 @@ test('only a preference of 0 for sha-256 omits the digest', () => {
     'sha-256=-1',
     'sha-256=11',
     'sha-256=(0)',
-    // A dictionary takes the last of two members, whatever its value; parts of texts are no members.
+    // Of two equal members of a dictionary the last one counts; text inside a string is not a member.
     'sha-256=0, sha-256',
     'sha-512="a, sha-256=0, b"',
     'sha-256=5;note="a, sha-256=0,"',

@@ -179,7 +179,7 @@ test('no secret appears in an error or in the log, even if a caller puts one int
   for (const text of [JSON.stringify(body), stage.service.lines.join('')]) {
     expect(text).not.toContain(stage.company.token)
     expect(text).not.toContain(stage.secret)
-    // Its last characters, as it was sent and as it is read.
+    // The end of the signing secret, escaped as it was sent, and as it is read.
     expect(text).not.toContain(escaped.slice(-12))
     expect(text).not.toContain(signing.slice(-10))
   }
@@ -187,7 +187,7 @@ test('no secret appears in an error or in the log, even if a caller puts one int
 })
 
 test('an internal error is answered with 500 without details, which are logged', async () => {
-  // The last test: no caller is admitted any more.
+  // This test comes last, because no caller is admitted after it.
   await stage.staff.client.query('drop function grandlivre.admit cascade')
   const { status, body } = await request(stage.service.url + keyInfo, stage.signed)
   expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])

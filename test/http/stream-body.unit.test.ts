@@ -1,4 +1,4 @@
-/** When the buffers of a body's chunks come back, on a server and socket of Node. */
+/** When the buffers of a body's chunks are returned, on a server and socket of Node. */
 import { strict as assert } from 'node:assert'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -29,7 +29,7 @@ test('every chunk is returned to its pool once the kernel has it, even small chu
     const { port } = server.address() as AddressInfo
     const body = await (await fetch(`http://127.0.0.1:${port}/`)).arrayBuffer()
     expect(body.byteLength).toBe(sizes.reduce((sum, bytes) => sum + bytes))
-    // What follows the last long chunk is still with the socket.
+    // The socket still holds the chunk after the last long one.
     expect(recycled).toEqual(sizes.slice(0, -1))
   } finally {
     server.close()

@@ -18,7 +18,7 @@ export interface Block {
   sha256: string
 }
 
-/** What an answer says of its blocks before its body. */
+/** What the headers of an answer state of its blocks. */
 export interface BlocksHead {
   /** The SHA-256 of all digests as bytes, hexadecimal. */
   digest: string
@@ -71,7 +71,7 @@ export interface FormerBlock extends Block {
   changed: boolean
 }
 
-/** Stands for unknown blocks: one changed block with every id. */
+/** The former blocks if none are known: one changed block with every id. */
 export const noBlocks: readonly FormerBlock[] = [{ first: 0, rows: 0, sha256: '', changed: true }]
 
 /** @param ranges what has changed since the blocks were cut: ascending and disjoint */

@@ -246,7 +246,7 @@ function packItems(texts: (counted: (items: number) => void) => AsyncGenerator<s
 
 /**
  * One entry with its movements, as the export of entries has it (docs/spec/exports.md#one-entry). The amount that is
- * read does not depend on the size of the folder: of what entries refer to, only what this entry refers to is read.
+ * read does not depend on the size of the folder: of journals, accounts and the like, only those of this entry are read.
  */
 const produceEntry: Producer<EntryTask> = async (snapshot, { named, timeZone, form }, buffer) => {
   const { cursor, id, exerciceId } = await readNamedEntry(snapshot.first, named, timeZone)

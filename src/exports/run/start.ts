@@ -55,8 +55,8 @@ const begunNow = () => ({ buffers: reuseBuffers(), sentAt: monotonicSeconds() })
 const failing = (reader: ExportReader) => (error: unknown) => reader.fail(asAppError(error))
 
 /**
- * Runs the task in a thread as soon as one is free. It uses no abort signal: Piscina gives a thread that runs a task
- * with a signal no other task, so one client per thread that does not read would block all exports.
+ * Runs the task in a thread as soon as one is free. It uses no abort signal: while a thread runs a task with a signal,
+ * Piscina gives it no other task. One client per thread that does not read would then block all exports.
  */
 function run(
   { exports }: Threads,

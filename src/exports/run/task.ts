@@ -84,7 +84,7 @@ export interface SentTask {
 export interface ExportHead {
   /** Names the state of the folder's ledger in the snapshot. Undefined if the export concerns no single folder. */
   cursor: string | undefined
-  /** What an answer of digests says of its blocks. */
+  /** For an answer of digests. */
   blocks?: BlocksHead | undefined
 }
 

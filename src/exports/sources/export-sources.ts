@@ -127,7 +127,7 @@ export class ExportSources {
   async #openReplica(replica: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot | undefined> {
     try {
       const snapshot = await this.#begin(replica, seen, waitMs)
-      // No server shows a state from before a failover again.
+      // After a failover, no server shows a state of the former epoch again.
       if (this.#left && epochOf(this.#left.seen) !== epochOf(seen)) this.#left.seen = seen
       return snapshot
     } catch (error) {
@@ -136,7 +136,16 @@ export class ExportSources {
     }
   }
 
-  /** @param waitMs how long to wait for a late replica */
+  /**
+   * Opens a snapshot on the replica that shows at least what its request saw: the main database gave the request the
+   * cursor of the folder's ledger, and that cursor must name one of the states of the snapshot. A replica that is late
+   * gets some time. So does one that shows another epoch: the log brings it the new one. A server that is no longer a
+   * replica of the main database is given up at once.
+   *
+   * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is
+   * lost. The cursor of that state is of the former epoch, and is refused (410) from then on.
+   * @param waitMs how long to wait for a late replica
+   */
   async #begin({ pool, timing }: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
     const until = performance.now() + waitMs
     let isOfReplica = true
@@ -213,15 +222,7 @@ function messageOf(error: unknown): string {
   return cause instanceof Error ? messageOf(cause) : message
 }
 
-/**
- * The fence of exports that read a replica: each shows at least what its request saw. The main database gave the
- * request the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that
- * is late gets some time. So does one that shows another epoch: the log brings it the new one. A server that is no
- * longer a replica of the main database is given up at once.
- *
- * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is
- * lost. The cursor of that state is of the former epoch, and is refused (410) from then on.
- */
+/** The replica, or the server at its address, does not show what an export needs. */
 class ReplicaUnfit extends Error {
   readonly reason: FallbackReason
 
@@ -236,7 +237,7 @@ class ReplicaUnfit extends Error {
 const firstPauseMs = 5
 const pauseMsMax = 100
 
-/** In what the replica is late, by the reason why it refuses a state. Undefined: it shows the state. */
+/** How the replica is late, by the reason why it refuses a state. Undefined: it shows the state. */
 const latenessBy = {
   none: undefined,
   forgotten: undefined,

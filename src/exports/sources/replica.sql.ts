@@ -1,4 +1,4 @@
-/** What a server says of itself and of a ledger: whether exports may read there. */
+/** What a server reports of itself and of a ledger. This decides whether exports may read there. */
 
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'

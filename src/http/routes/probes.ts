@@ -26,13 +26,14 @@ export const readyz = openRoute({
         degraded: z
           .array(z.string())
           .optional()
-          .openapi({ description: 'What is missing, while something else takes its place' }),
+          .openapi({ description: 'What is missing, but replaced by something else' }),
         epoch: z
           .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
           .openapi('Epoch')
           .optional()
           .openapi({
-            description: 'Another one begins when a server takes the place of another: cursors are refused',
+            description:
+              'A new one begins when another server takes over. Cursors of former ones are refused',
           }),
       }),
     ),

@@ -155,7 +155,7 @@ async function waitForChange(
     }
     slot.release()
     if (!(await watch.next(deadline - performance.now()))) return selected
-    // One commit wakes all requests that wait for a folder: a few at a time look at it and read it.
+    // One commit wakes all requests that wait for a folder: a few at a time look up its state and read it.
     await slot.acquireInTurn()
     // The client has left: nothing is looked up for it.
     if (slot.over.aborted) return selected

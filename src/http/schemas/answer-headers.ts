@@ -50,7 +50,7 @@ export const listHeaders: Headers = {
 /** Header of answers with digests of movements, and of their 304. */
 export const digestHeader: Headers = {
   'X-Ledger-Digest': text(
-    'The SHA-256 of all digests as bytes, in order, in hexadecimal. Not on an answer to HEAD that would have to compute it',
+    'The SHA-256 of all digests as bytes, in order, in hexadecimal. Absent from an answer to HEAD that would have to compute it',
   ),
 }
 
@@ -77,7 +77,7 @@ export const onlyFolder = z.object({
   'society-id': z
     .string()
     .optional()
-    .openapi({ ...idSchema, description: 'The only folder that is given' }),
+    .openapi({ ...idSchema, description: 'If present, the answer has only this folder' }),
 })
 
 const streamRequest = z.object({
@@ -95,7 +95,7 @@ const streamRequest = z.object({
 export const ifNoneMatch = {
   'if-none-match': z.string().optional().openapi({
     description:
-      'ETags that the caller has. The answer is 304 if one of them is current, unless it is one to since',
+      'ETags that the caller has. The answer is 304 if one of them is current, except an answer to since',
   }),
 }
 

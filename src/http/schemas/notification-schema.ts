@@ -18,7 +18,7 @@ const webhookId = z
   .openapi({ description: 'The same each time this event is sent to this subscription' })
 const createdAt = z.number().int().openapi({ description: 'Epoch milliseconds' })
 
-/** @param operations at least one; each has these data */
+/** @param operations at least one; all have these data */
 function event(name: string, operations: string[], data: z.ZodType) {
   const operation =
     operations.length === 1

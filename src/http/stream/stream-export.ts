@@ -102,7 +102,7 @@ export function keep(
 
 type AnswerReader = Pick<ExportReader, 'head' | 'read' | 'recycle' | 'summary' | 'cancel' | 'cancelled'>
 
-/** A reader of an answer that is known without a thread; used as the reader of an export of a thread. */
+/** Makes a reader of an answer that is known without a thread. It has the methods of a reader of a thread. */
 async function readerOf(
   { body, rows }: KnownAnswer,
   head: ExportHead,

@@ -69,7 +69,7 @@ const selections: Query[] = [
 
 test.each(selections)('the digests of %o are those of the lines in the answer', async (query) => {
   await expectDigests(query)
-  // Kept or not, they stay.
+  // The second answer may have kept digests. They are the same.
   await expectDigests(query)
 })
 

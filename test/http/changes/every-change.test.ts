@@ -1,7 +1,7 @@
 /**
- * After each kind of change: the earlier copy and the answer to `since` give the later copy, and digests of blocks and
- * tables, kept before the change, are those of the new rows. histories.test.ts draws changes at random; this list has each
- * once.
+ * After each kind of change, the earlier copy and the answer to `since` give the later copy. Digests of blocks and tables
+ * that were kept before the change match the new rows after it. histories.test.ts draws changes at random; this list has
+ * each kind once.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
@@ -138,7 +138,7 @@ interface Moment {
   digests: LedgerDigests
 }
 
-/** The selections as they stand, once the digests of this state are kept. Those that were kept before are used. */
+/** Reads digests, which use those kept before. Once they are kept, reads the stream of rows and the selections. */
 async function pull(of: Selection[]): Promise<Moment> {
   const digests: LedgerDigests = JSON.parse(await post('blocks'))
   const blocks = await ask(['movements/blocks', year])
@@ -153,7 +153,7 @@ async function pull(of: Selection[]): Promise<Moment> {
       const state = `${ofFolder} and cursor = '${digests.cursor}'`
       return (await stage.staff.client.query(`select from grandlivre.${table} ${state}`)).rowCount === 1
     })
-  // After the digests: the stream keeps its own.
+  // The stream comes after the digests, because it keeps its own.
   const [ledger] = readLedgers(await post('changes')).ledgers
   expect(digests).toEqual(plainLedgerBlocks(ledger!, digests))
   const copies = []
@@ -161,7 +161,7 @@ async function pull(of: Selection[]): Promise<Moment> {
   return { of, copies, digests }
 }
 
-/** How often a delta has been made in each way. */
+/** Number of deltas of each kind. */
 const ways = { nothing: 0, ranges: 0, everything: 0, withoutLines: 0 }
 let last: Moment | undefined
 
@@ -184,7 +184,7 @@ test.each(
     else if (lines.length === 0) ways.withoutLines++
     else ways.ranges++
   }
-  // Rows show each change of the folder.
+  // The digests show each change of the folder.
   const isShown =
     JSON.stringify({ ...after.digests, cursor: '' }) !== JSON.stringify({ ...before.digests, cursor: '' })
   expect(isShown).toBe(what !== 'an entry of another folder')

@@ -1,4 +1,4 @@
-/** Digests that are kept: what fills them, what makes them out of date, and what is read again then. */
+/** Kept digests: which answers store them, which changes outdate them, and which rows are then read again. */
 import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts'
 
 const stage = forTests(setExportStage)
 
-/** Twelve blocks of 100 entries with ten movements each; the first entry has this id. */
+/** The id of the first entry. The exercice has twelve blocks of 100 entries with ten movements each. */
 const firstEntry = 1_000_000
 
 beforeAll(async () => {
@@ -78,7 +78,7 @@ async function keptAt({ headers }: Download, exercice = largeExercice): Promise<
   return (await kept(exercice))!
 }
 
-/** Replaces the digest of a kept block: it is in an answer only if its lines were not rendered again. */
+/** Replaces the digest of a kept block. An answer contains the forged one only if the lines were not rendered again. */
 function forge(place: number) {
   return sql(
     `update grandlivre.movement_blocks
@@ -120,7 +120,7 @@ test('only blocks with changed entries are rendered again, by the route of block
 test('movements and entries of unchanged blocks are not read again', async () => {
   await keptAt(await blocksOf(large))
   await change(`update entries set comment = 'read' where ${ofFolder} and id = ${firstEntry + 250}`)
-  // The third block.
+  // Only the third block, which has changed, may be read.
   const readable = (id: string) =>
     `case when ${id} between ${firstEntry + 200} and ${firstEntry + 299} then true else refuse_reading() end`
   await change(`create function refuse_reading() returns boolean language plpgsql
@@ -173,7 +173,7 @@ test('only a full export of an exercice in NDJSON keeps its digests, in any enco
     { ...large, draft: '1' },
   ])
     expect((await blocksOf(query)).status).toBe(200)
-  // Statements of one connection end in their order, and this one is kept.
+  // Statements of one connection end in order, so digests of the answers before this one would be stored by then.
   await keptAt(await movementsOf(year), '12')
   expect(await sql('select exercice_id, cursor from grandlivre.movement_blocks order by 1')).toEqual([
     { exercice_id: '12', cursor: expect.any(String) },
@@ -201,7 +201,7 @@ test('simultaneous requests on a changing ledger all give digests that match the
   }
   const compared = answers.filter(({ headers }) => copies.has(headers['x-ledger-cursor']))
   for (const blocks of compared) expectDigests(blocks, copies.get(blocks.headers['x-ledger-cursor'])!)
-  // At least those after each change.
+  // Each of the three rounds ends with an answer and a copy of the same state.
   expect(compared.length).toBeGreaterThanOrEqual(3)
 })
 

@@ -1,4 +1,4 @@
-/** What a partner that subscribes to `ledger` is sent, and what it then reads. */
+/** The events that a subscriber to `ledger` gets, and the changes that it then reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
@@ -12,7 +12,7 @@ const year = { idExercice: '12' }
 
 const stage = forTests(() => setExportStage(settings))
 const receiver = forTests(() => startReceiver(stage.company['X-Third-Party-Secret']!))
-/** Of another time zone, started later. */
+/** A service with another time zone, which a later test starts. */
 let later: TestService
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ const read = ({ url }: TestService, query: Record<string, string> = {}) =>
 
 let told = 0
 
-/** Changes an entry of the folder as another program would. @returns the cursor that the partner is sent */
+/** Changes an entry of the folder as another program would. @returns the cursor in the event */
 async function changed(entry: string): Promise<string> {
   await stage.staff.client.query(
     `update grandlivre.entries set comment = comment || 'x' where folder_id in (111, 112) and id = ${entry}`,
@@ -49,7 +49,7 @@ async function changed(entry: string): Promise<string> {
 
 const firstLine = ({ body }: { body: string }) => JSON.parse(body.split('\n')[0]!)
 
-test('a ledger event carries the cursor that a pull right after it gets, and pulls from one event to the next return what changed', async () => {
+test('a ledger event has the cursor of the next answer, and the cursor before the event gives the change', async () => {
   const before = await read(stage.service)
   const since = before.headers.get('x-ledger-cursor')!
   const cursor = await changed('39')
@@ -64,7 +64,7 @@ test('a ledger event carries the cursor that a pull right after it gets, and pul
   })
 })
 
-test('after a restart with another time zone events carry new cursors, and the former ones are 410', async () => {
+test('after a restart with another time zone events have new cursors, and the former ones are refused with 410', async () => {
   const former = await changed('39')
   await stage.staff.client.query(
     `update grandlivre.ledger_changes set logged_at = now() - interval '31 days' where folder_id = 112`,
@@ -85,7 +85,7 @@ test('a service that starts cleans the log of changes, and logs this', async () 
   const swept = () => later.lines.find((line) => line.includes('"retention.changesSwept"'))
   await until(() => swept() !== undefined)
   expect(JSON.parse(swept()!)).toMatchObject({ forgotten: expect.any(Number), compacted: 0 })
-  // One mark stays of each: that of the folder's beginning, or of the last change that is forgotten.
+  // Each folder keeps one mark: that of its beginning, or of the last forgotten change.
   const { rows } = await stage.staff.client.query(
     `select folder_id, count(*) filter (where kind = 'forgotten')::int as marks,
        count(*) filter (where kind <> 'forgotten' and logged_at < now() - interval '30 days')::int as old

@@ -106,7 +106,7 @@ test('a folder that is created again with the id of a deleted one accepts no cur
   const deleteAndMake = async () => {
     await deleteFolder(again.folderId)
     await createFolder(stage.staff.client, { ...again, id: again.folderId })
-    // Empty, and with its ledger.
+    // One cursor of the empty folder, and one after its ledger was written.
     cursors.add(await cursorAt('ledger_version', again))
     await fillLedger(stage.staff.client, again)
     cursors.add(await cursorAt('ledger_version', again))
@@ -125,7 +125,7 @@ test('a folder that is created again with the id of a deleted one accepts no cur
   expect((await ask({ ...query, since: own }, signed)).status).toBe(200)
 })
 
-/** With all that is in it. */
+/** Deletes a folder with all its rows. */
 async function deleteFolder(id: string): Promise<void> {
   await sql(`do $$
     declare folder_table regclass;

@@ -1,4 +1,4 @@
-/** Answers to `since`, through the whole service. That they are right after any change is for ledger/changes/histories.test.ts. */
+/** Answers to `since`, through the whole service. ledger/changes/histories.test.ts proves them for any change. */
 import { describe, expect, test } from 'vitest'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, madUrl } from '../../support/download.ts'
@@ -13,7 +13,7 @@ type Query = Record<string, string>
 
 const ndjson: Query = { Accept: 'application/x-ndjson' }
 
-/** @param path the last part of the route's */
+/** @param path of the route, below /mad */
 function ask(path: string, query: Query, headers: Query = ndjson, method = 'GET'): Promise<Download> {
   return download(madUrl(stage.service.url, path, query), { ...stage.company, ...headers }, method)
 }
@@ -32,7 +32,7 @@ const selections: [path: string, query: Query][] = [
   ['entries', { startDate: '2024-01-01', endDate: '2024-12-31', draft: '1' }],
 ]
 
-/** The selections as they stand. */
+/** Reads all selections. */
 async function copies(): Promise<Download[]> {
   const all = []
   for (const [path, query] of selections) all.push(await ask(path, query))
@@ -130,7 +130,7 @@ test('few changes are sent as exact ranges; changes of more than a tenth as one 
   const much = readDelta((await ask('entries', { ...year, since })).text)
   expect(much.entries).toEqual([['0', '9007199254740991']])
   expect(much.lines).toHaveLength(ids.length)
-  // For the drafts nothing changed: the ranges hold none of them.
+  // No draft has changed, so the ranges contain none.
   const drafts = readDelta((await ask('entries', { ...year, draft: '1', since })).text)
   expect([drafts.entries.length, drafts.lines]).toEqual([8, []])
 })

@@ -32,7 +32,7 @@ const change = () =>
     `update grandlivre.entries set comment = 'change ${++changes}' where schema_id = 100 and folder_id = 111 and id = 39`,
   )
 
-/** Sessions of the service that run or have run a statement, but those that only listen or hold locks. */
+/** The sessions of the service with this application name, each with its last statement. */
 async function backends(name: string): Promise<{ pid: number; query: string }[]> {
   const { rows } = await stage.staff.client.query(
     'select pid, query from pg_stat_activity where datname = current_database() and application_name = $1',
@@ -61,7 +61,7 @@ test('more requests than slots can wait, as they hold none; a commit answers eac
     }),
   )
   await until(isListening)
-  // Others are served meanwhile, and nothing is held.
+  // Meanwhile another request is served, and the waiting ones hold no slot.
   expect((await ask({})).status).toBe(200)
   await until(async () => (await slotLocks()) === 0)
   expect(answered).toBe(0)
@@ -115,7 +115,7 @@ test('a commit is noticed even if the listening connection is lost at that momen
 })
 
 test('a service that stops answers waiting requests as unchanged', async () => {
-  // The other service may listen, or not: it lost its connection in the test before.
+  // The service of the stage may or may not listen: it lost its connection in the test before.
   const before = new Set((await backends('grandlivre notifications')).map(({ pid }) => pid))
   const other = await startTestService(stage.database)
   const since = await currentCursor()

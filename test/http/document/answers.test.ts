@@ -1,4 +1,4 @@
-/** What the service serves and answers is what its document says. */
+/** The routes and answers of the service agree with its document. */
 import { beforeAll, expect, test } from 'vitest'
 import { createApp, routes } from '../../../src/http/app.ts'
 import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 const schemaOf = (path: string, status: number | string, mediaType = 'application/json') =>
   `/paths${step(path)}/get/responses/${status}/content${step(mediaType)}/schema`
 
-/** The routes that need nothing but a period, with their addresses. */
+/** The routes that need at most a version and a period, with their addresses. */
 function askable(): [path: string, address: string][] {
   const period = { version: '1.0.0', startDate: '2025-07-01', endDate: '2026-06-30' }
   const named = /[{]|\/all|\/entry$|openapi/
@@ -52,7 +52,7 @@ test('answers fit their schemas: each collection, as an array and line by line, 
       for (const line of body) expect([address, wrong(lines, line)]).toEqual([address, undefined])
   }
   expect(askable().length).toBeGreaterThan(15)
-  // Of these the folder has none.
+  // The folder has no items of these routes.
   expect(empty).toEqual(['/api/v1/mad/vats', '/api/v1/mad/banks', '/api/v1/webhook'])
 })
 
@@ -71,7 +71,7 @@ test('the document lists every route of the app except the documentation and /fi
   const listed = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),
   )
-  // Only its routes are read: no request reaches it.
+  // No request reaches this app: the test reads its routes.
   const app = createApp({ log: createLog('silent') } as Services)
   const served = app.routes
     .filter(({ method }) => method !== 'ALL')

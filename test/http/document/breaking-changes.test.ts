@@ -1,6 +1,6 @@
 /**
- * A change of the document that breaks a client of the last release has to stand in the changelog: a point that has the name
- * of the operation and of the field in backquotes. `fixtures/api/` has the document of the last release (CONTRIBUTING.md#release).
+ * The changelog must have a point for each change of the document that breaks clients of the last release. The point names
+ * the operation and the field in backquotes. `fixtures/api/` has the document of the last release (CONTRIBUTING.md#release).
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

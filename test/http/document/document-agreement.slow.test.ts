@@ -40,7 +40,7 @@ function refuses({ status, body }: Answer, name: string): boolean {
   return issues.some(({ parameter }) => parameter.split('.')[0] === name)
 }
 
-/** Adds what some route requires. A route that does not know one of these reports it under its own name. */
+/** Adds the parameters that some routes require. A route that does not know one of them reports it by that name. */
 function queryWith(name: string, value: string): URLSearchParams {
   const query = { version: '1.0.0', format: 'TRA', exportId: 'x', idExercice: '1' }
   if (name.endsWith('Date'))
@@ -49,12 +49,12 @@ function queryWith(name: string, value: string): URLSearchParams {
     return new URLSearchParams({ startDate: '2026-01-01', endDate: '2026-01-31', [name]: value })
   if (name === 'encoding' || name === 'columns')
     return new URLSearchParams({ ...query, format: 'FEC', [name]: value })
-  // Taken with a cursor alone; this one is refused.
+  // `wait` needs a cursor. This cursor is refused, but as `since`.
   if (name === 'wait') return new URLSearchParams({ ...query, since: 'x', wait: value })
   return new URLSearchParams({ ...query, [name]: value })
 }
 
-/** What the text of a parameter means. Words are read in any letter case; spaces around the values of a list are trimmed. */
+/** The value that a text gives a parameter. Words are read in any letter case; spaces around values of a list are trimmed. */
 function meantBy({ type, enum: words }: Schema, text: string): unknown {
   if (words) return words.find((word) => String(word).toLowerCase() === text.toLowerCase()) ?? text
   if (type === 'array') return [text.trim()]
@@ -77,7 +77,7 @@ test('the service accepts exactly those query parameters that fit the document',
       expect([path, name, text, refuses(answer, name)]).toEqual([path, name, text, !allowed])
       outcomes.add(allowed)
     }
-    // A few at once: fewer than a route and folder has slots.
+    // Four requests at once are fewer than the request slots of a route and folder.
     for (let at = 0; at < texts.length; at += 4) await Promise.all(texts.slice(at, at + 4).map(check))
     // `draft` accepts any text.
     expect([path, name, outcomes.size]).toEqual([path, name, name === 'draft' ? 1 : 2])

@@ -7,7 +7,7 @@ import { nodesOf, schemaCheck } from '../../support/document/open-api.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document
 const document: any = JSON.parse(JSON.stringify(openApiDocument(routes)))
 
-/** Written here once more: a client calls its methods by these names, so that a release may not change them. */
+/** Repeated here, because generated clients name their methods by them: no release may change them. */
 const operations = {
   '/api/v1/key/info': { get: 'getTokenInformation' },
   '/api/v1/society': { get: 'listSocieties' },
@@ -51,7 +51,7 @@ const operations = {
   ping: { post: 'receivePing' },
 }
 
-/** By path, the methods with what `value` reads of each. */
+/** What `value` returns for each operation, by path and method. */
 const ofOperations = <Value>(value: (operation: { operationId: string; responses: object }) => Value) =>
   Object.fromEntries(
     Object.entries<object>({ ...document.paths, ...document.webhooks }).map(([path, methods]) => [
@@ -92,7 +92,7 @@ describe('a schema', () => {
   test('has a name if it is an object or a choice of several words', () => {
     const isNamed = (pointer: string) =>
       /^\/components\/schemas\/\w+(\/allOf\/\d)?$/.test(pointer) ||
-      // Parameters have names of their own. What only a notification has cannot have one: see notification-schema.ts.
+      // Parameters have names of their own. A schema that only a ping has gets no name (notification-schema.ts).
       /\/parameters\/\d+\/schema/.test(pointer) ||
       pointer.startsWith('/webhooks/ping/')
     const nameless = nodes.filter(
@@ -106,7 +106,7 @@ describe('a schema', () => {
 
   test('of an object does not include null: the property that refers to it does', () => {
     const lists = nodes.filter(([, { type }]) => Array.isArray(type) && type.includes('object'))
-    // Two answers and bodies are an array or an object.
+    // One answer and one body are an array or an object.
     expect(lists.map(([pointer]) => pointer)).toEqual([
       '/components/schemas/TokenInformation',
       '/components/schemas/SubscriptionChange',
@@ -175,7 +175,7 @@ test('descriptions name only parameters that their route has', () => {
     })),
   )
   const known = new Set(routes.flatMap(({ names }) => names))
-  // A name that is also a word of the language counts in backquotes alone.
+  // A name that is also an English word counts only in backquotes.
   const isNamed = (name: string, text: string) =>
     new RegExp(/[A-Z-]/.test(name) ? `\\b${name}\\b` : `\`${name}\``, 'i').test(text)
   const named = routes.map(({ path, names, text }) => [
@@ -242,7 +242,7 @@ test('the document describes the routes of webhooks, with their request bodies a
   expect(schemaOf('application/json-patch+json')).toEqual(reference('SubscriptionPatch'))
   expect(schemas.SubscriptionPatch.items).toEqual(reference('PatchStep'))
   expect(schemas.PatchStep.oneOf).toHaveLength(6)
-  // Either of them.
+  // A body of plain JSON may be either of the two.
   const { items, properties } = schemas.SubscriptionChange
   expect(schemaOf('application/json')).toEqual(reference('SubscriptionChange'))
   expect({ items, properties }).toEqual({

@@ -1,4 +1,4 @@
-/** Every command and program of the guide on generated clients, run as it stands there against a service. */
+/** Runs every command and program of the guide on generated clients against a service. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ const root = resolve(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/guides/generated-clients.md'), 'utf8')
 const [introduction = '', ...parts] = page.split(/^## /m)
 
-/** What each part needs on the path, by its heading. */
+/** The programs that each part of the guide needs, by its heading. */
 const needs: Record<string, string[]> = {
   'TypeScript: openapi-typescript': ['openapi-typescript', 'tsc'],
   'Python: openapi-python-client': ['python3', 'openapi-python-client'],
@@ -24,7 +24,7 @@ const needs: Record<string, string[]> = {
   'Java: openapi-generator': ['java', 'javac', 'mvn'],
 }
 
-/** Maven alone took 86 seconds where twenty other programs wanted the processor. */
+/** Maven alone took 86 seconds while twenty other programs used the processor. */
 const minutes = { timeout: 600_000 }
 
 const stage = forTests(() => setSampleStage(4_000))
@@ -35,7 +35,7 @@ const filled = (text: string) =>
     .replace('glv_api_...', stage.credentials.companyToken)
     .replace('glv_secret_...', stage.credentials.thirdPartySecret)
 
-/** As after the command that installs the packages of npm. */
+/** Replaces the command of the guide that installs the packages of npm. */
 const linkPackages = (folder: string) =>
   symlink(join(root, '.cache/clients/npm/node_modules'), join(folder, 'node_modules'))
 
@@ -75,7 +75,7 @@ for (const part of parts) {
         else if (step.kind === 'run') printed = await shell.run(filled(step.text))
         else if (step.kind === 'output') {
           outputs += 1
-          // Maven colours even what it does not print.
+          // Maven writes codes of colours even into redirected output.
           const shown = stripVTControlCharacters(printed())
           expect(isOutput(shown, step.text), `${shown}\n--- instead of\n${step.text}`).toBe(true)
         }

@@ -1,4 +1,4 @@
-/** The linters that partners use find nothing in the document but what their configuration excuses, with the reason. */
+/** The linters that partners use find nothing in the document, except what their configuration excuses with a reason. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }))
 
-/** @returns the rules that it says are broken, and its exit code */
+/** @returns the exit code of the linter, its errors, and the rules that the document breaks */
 async function lint(linter: keyof typeof linters, document: object) {
   const file = join(folder, `${linter}.json`)
   await writeFile(file, JSON.stringify(document))
@@ -35,7 +35,7 @@ async function lint(linter: keyof typeof linters, document: object) {
     text(child.stderr),
     once(child, 'close'),
   ])
-  // Spectral adds a sentence where it finds nothing.
+  // Spectral adds a sentence to the JSON if it finds nothing.
   const found = JSON.parse(out.slice(0, Math.max(out.lastIndexOf('}'), out.lastIndexOf(']')) + 1))
   const problems: { ruleId?: string; code?: string }[] = found.problems ?? found
   return { code, error, rules: problems.map((problem) => problem.ruleId ?? problem.code) }

@@ -1,4 +1,4 @@
-/** Digests of many ledgers: those of the rows that the stream gives, which of them are kept, and what has them rendered again. */
+/** Digests of many ledgers: they match the rows of the stream, are kept, and are computed again after changes only. */
 import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
@@ -69,7 +69,7 @@ async function ledgersOf(body: unknown, headers?: Headers): Promise<LedgerItem[]
 
 const ledgerOf = async (id = society) => (await ledgersOf({ ledgers: [{ society: id }] }))[0]!
 
-/** Once the digests of that state are kept. They are stored after the ledger was sent. */
+/** Waits until the digests of that state are kept: they are stored after the ledger was sent. */
 async function keptAt(cursor: string, id = society): Promise<void> {
   const isKept = () =>
     stage.staff.client.query('select from grandlivre.ledger_blocks where folder_id = $1 and cursor = $2', [
@@ -81,7 +81,7 @@ async function keptAt(cursor: string, id = society): Promise<void> {
 
 const forged = createHash('sha256').update('forged').digest('hex')
 
-/** Replaces kept digests: they are in an answer only if their rows were not rendered again. */
+/** Replaces a kept digest. An answer contains the forged one only if the rows were not rendered again. */
 const forgeBlock = (place: number) =>
   change(`update ledger_blocks set digests = overlay(digests placing sha256('forged') from ${(place - 1) * 32 + 1} for 32)
     where folder_id = ${society}`)
@@ -127,7 +127,7 @@ test('the stream keeps the digests of a full ledger, in any encoding, but not of
   await keptAt(cursor)
   await change('delete from ledger_blocks')
   await ledgersOf({ ledgers: [{ society, since: cursor }] })
-  // Digests are stored in their turn, and these come later.
+  // Digests of the answer before this one would be stored before these.
   await keptAt((await ledgerOf(folders.sameFirm.folderId)).cursor, folders.sameFirm.folderId)
   expect((await change(`select from ledger_blocks where folder_id = ${society}`))[1]!.rows).toEqual([])
 })
@@ -161,7 +161,7 @@ test('only blocks with changed entries are rendered again, by the route of block
   const { cursor, end } = await ledgerOf()
   await keptAt(cursor)
   expect(forgedPlaces(await digestsOf())).toEqual([9])
-  // A full ledger renders its tables.
+  // The full ledger rendered its tables, so the forged digest is gone.
   expect((await digestsOf()).tables).toEqual(end.tables)
 })
 
@@ -245,7 +245,7 @@ test('folders of others are refused while the rest is answered, and digests of e
   const [ledger] = await ledgersOf({}, stranger)
   expect(own).toEqual(plainLedgerBlocks(ledger!, own!))
   expect(own!.society).toBe(folders.otherTenant.folderId)
-  // With a company token, and where one folder is named, every other is refused.
+  // A company token opens only its folder; a header that names a folder allows only this one.
   const two = { ledgers: [{ society }, { society: folders.sameFirm.folderId }] }
   for (const headers of [stage.company, { ...stage.firm, 'society-id': society }])
     expect(await ask(two, headers)).toEqual([

@@ -75,7 +75,7 @@ test('all folders of a firm are sent whole, in the order of their ids', async ()
     expect([ledger.since, ledger.entries]).toEqual([null, [['0', '9007199254740991']]])
     expect(ledger.tables.folders![0]!.split('\t')[0]).toBe(ledger.society)
   }
-  // More than a mebibyte.
+  // The rows have more than 1 MiB, so they have several proofs.
   expect(ledgers[0]!.proofs.length).toBeGreaterThan(3)
 })
 
@@ -234,7 +234,7 @@ describe('a request for many ledgers', () => {
       ['ledgers'],
     ],
   ])('refuses a body with a mistake, and names it: %j', async (body, named) => {
-    // To the route of blocks, `since` and what comes with it are mistakes themselves.
+    // The route of blocks refuses `since`, `tables` and `entries` in any case.
     const routes = /since|tables|entries/.test(JSON.stringify(body)) ? ['changes'] : ['changes', 'blocks']
     for (const route of routes) {
       const answer = await post(body, stage.firm, route)
@@ -318,7 +318,7 @@ describe('while ledgers are sent', () => {
     ledgers: [folders.first, folders.sameFirm].map(({ folderId }) => ({ society: folderId })),
   })
 
-  /** An answer whose first ledger is larger than what lies between the thread and a client that does not read. */
+  /** Begins an answer whose first ledger is larger than all buffers between the thread and a client that does not read. */
   async function begin(headers: Headers) {
     const url = `${stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0`
     const outgoing = request(url, { method: 'POST', headers })

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type LedgerList, ListReads } from '../../../src/http/stream/list-reads.ts'
 
-/** Reads that end when the test says so. */
+/** Reads of lists, which end when the test ends them. */
 function stage(pauseMs = 3_600_000) {
   const reads = new ListReads(pauseMs)
   const begun: PromiseWithResolvers<LedgerList>[] = []
@@ -23,7 +23,7 @@ function stage(pauseMs = 3_600_000) {
 }
 
 const list = (tag: string): LedgerList => ({ tag, lines: [], bodies: new Map() })
-/** What has not begun by then begins later. */
+/** Waits long enough for reads that are due to begin. */
 const settle = () => delay(5)
 
 test('requests before a read begins share it; requests while it runs share the next', async () => {

@@ -27,7 +27,7 @@ const change = (folder: string) =>
   sql(`update grandlivre.entries set comment = 'change ${++changes}' where folder_id = ${folder} and id in
     (select min(id) from grandlivre.entries where folder_id = ${folder})`)
 
-/** Watched, not replaced: a request that begins to wait calls it, after it has read the list. */
+/** Counts calls of `next`, which a request calls when it begins to wait, after it has read the list. */
 const waits = vi.spyOn(Watch.prototype, 'next')
 
 /** Asks with the ETag of the present list, and returns once the service waits with that request. */
@@ -36,7 +36,7 @@ async function waiting(headers: Query, query: Query = {}, url = stage.service.ur
   const before = waits.mock.calls.length
   const answer = list({ ...headers, 'If-None-Match': etag! }, { wait: '30', ...query }, url)
   await until(() => waits.mock.calls.length > before)
-  // In an object, as an async function would wait for the promise.
+  // The promise is in an object, because `await` would otherwise wait for it, too.
   return { answer, etag }
 }
 
@@ -120,7 +120,7 @@ describe('the list of ledgers', () => {
     const changed = await list(same)
     expect(changed.status).toBe(200)
     expect(changed.headers.etag).not.toBe(headers.etag)
-    // What a failover does: all cursors are others, of the same states.
+    // As in a failover: the same states get other cursors.
     await sql('update grandlivre.service_state set epoch = epoch + 1')
     expect((await list({ ...stage.firm, 'If-None-Match': changed.headers.etag! })).status).toBe(200)
   })
@@ -190,7 +190,7 @@ describe('a request that waits', () => {
     const left = other.stop(2_000)
     expect((await answer).status).toBe(304)
     const remaining: number[] = []
-    // The first gets a list, which begins the pause of its token.
+    // The first request gets a list, which begins the pause of its token.
     for (const held of ['"other"', etag!, etag!]) {
       const asked = await list({ ...stage.firm, 'If-None-Match': held }, { wait: '30' }, other.url)
       remaining.push(Number(asked.headers['x-rate-limit-remaining']))

@@ -56,7 +56,7 @@ interface Line {
   credit: string
 }
 
-/** Every movement of the folder, with no condition but the folder. */
+/** Reads every movement of the folder. */
 async function linesOfFolder(): Promise<Line[]> {
   const { rows } = await stage.staff.client.query<Line>(
     `select e.exercice_id as exercice, e.date::text, e.validated_at is not null as validated, j.type as journal_type,
@@ -71,7 +71,7 @@ async function linesOfFolder(): Promise<Line[]> {
   return rows
 }
 
-/** Cents as a number of JSON. */
+/** Writes cents as a JSON number of euros. */
 function inEuro(cents: bigint): string {
   const sign = cents < 0n ? '-' : ''
   const [whole, fraction] = [String(cents < 0n ? -cents / 100n : cents / 100n), cents < 0n ? -cents : cents]
@@ -104,7 +104,7 @@ const selections: [Query, (line: Line) => boolean][] = [
   [{ idExercice: '12' }, ({ exercice }) => exercice === '12'],
   [{ idExercice: '0011' }, ({ exercice }) => exercice === '11'],
   [{ idExercice: '13' }, ({ exercice }) => exercice === '13'],
-  // Touches two exercices.
+  // Overlaps two exercices.
   [
     { startDate: '2024-03-15', endDate: '2024-10-20' },
     ({ date }) => date >= '2024-03-15' && date <= '2024-10-20',
@@ -122,7 +122,7 @@ const classes: [Query, (number: string) => boolean][] = [
 
 test('a balance has the exact sums of its movements, for every selection and class of accounts', async () => {
   const lines = await linesOfFolder()
-  // It has drafts, and journals beside the books, which a balance leaves out.
+  // The folder has drafts, and movements in a journal outside the books. A balance leaves both out.
   expect(lines.some(({ validated, journal_type }) => !validated && journal_type !== 'OD_EXC')).toBe(true)
   expect(lines.some(({ validated, journal_type }) => validated && journal_type === 'OD_EXC')).toBe(true)
   let filled = 0
@@ -145,7 +145,7 @@ test('a balance has the exact sums of its movements, for every selection and cla
   expect(filled).toBeGreaterThan(8)
   const whole = await ask({ idExercice: '12' })
   expect(whole.json.length).toBeGreaterThan(250)
-  // The sum of two amounts of 2^63 - 1 cents and one of 2^53 + 1, and of small ones.
+  // The sum of two amounts of 2^63 - 1 cents, one of 2^53 + 1 cents, and small ones.
   expect(whole.text).toContain('"debit":184557512729645306.')
   const numbers: string[] = whole.json.map(({ account }: { account: { number: string } }) => account.number)
   expect(numbers).toEqual(numbers.toSorted())

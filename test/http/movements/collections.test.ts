@@ -94,7 +94,7 @@ test('the firm of a folder has no ETag, because no ledger changes with it; its n
 test('the closing day of a fiscal year is a day in the time zone of the service', async () => {
   const { json } = await ask('exercices')
   const closed = json.filter(({ state }: { state: string }) => state === 'closed')
-  // Closed at half past ten in the evening of the day before, UTC.
+  // The exercice was closed on 30 September at 22:30 UTC.
   expect(closed.map(({ period }: { period: { closed: object } }) => period.closed)).toEqual([
     { at: '2024-10-01', by: { producerId: '7', firstName: expect.any(String), lastName: null } },
   ])

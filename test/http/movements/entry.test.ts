@@ -219,7 +219,7 @@ describe('a name', () => {
           stage.staff.client,
           folder,
           { id: String(id), partnerMetadata: { partnerId, json: null } },
-          // Two movements: an entry counts once.
+          // Each entry has two movements, but counts once.
           [1, 2].map((n) => ({ id: String(2 * id + n), invoiceNumber })),
         )
     }

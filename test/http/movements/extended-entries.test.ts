@@ -1,4 +1,4 @@
-/** What a FEC says of entries, in their JSON. */
+/** Entries with the parameter columns=extended: the further columns of a FEC, in JSON. */
 import { beforeAll, expect, test } from 'vitest'
 import { download, madUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'

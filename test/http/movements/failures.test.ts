@@ -16,7 +16,7 @@ import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
 const stage = forTests(() => setExportStage({ exportThreads: 2 }))
-/** Not the connection that holds locks: within a transaction, pg_stat_activity does not change. */
+/** Does not share the connection that holds locks, because pg_stat_activity does not change within a transaction. */
 const observer = forTests(() => connect(stage.database.ownerUrl))
 
 beforeAll(async () => {
@@ -25,7 +25,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await until(async () => (await runningQueries(observer)).length === 0)
-  // Whatever happened, the next export is complete.
+  // After each test the next export is complete.
   expect((await download(small(), stage.company)).trailers['x-row-count']).toMatch(/^[1-9]\d*$/)
 })
 
@@ -77,7 +77,7 @@ async function withLock<T>(table: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Waits long enough for a thread to begin its tasks: it begins and ends other exports meanwhile. */
+/** Gives threads the time to begin waiting tasks: they begin and end five other exports. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 5; i++) expect((await download(small({ after: '1' }), stage.company)).status).toBe(400)
 }
@@ -139,7 +139,7 @@ describe('a client that leaves', () => {
     failuresBefore = failures()
   })
 
-  // This is no fault of the service, and must not alert anyone.
+  // A client that leaves is no fault of the service, so nothing is logged that would alert operators.
   afterEach(() => expect(failures()).toBe(failuresBefore))
 
   test('mid-stream ends its queries', async () => {
@@ -173,7 +173,7 @@ describe('a client that leaves', () => {
       outgoing.destroy()
       await until(() => stage.service.lines.some((line) => line.includes('"left-early"')))
       await folderLock.end()
-      // An export that began all the same would wait for the lock on the entries.
+      // If an export began, it would wait for the lock on the entries.
       await until(async () => !(await waitsForLock()))
       await settled()
       expect(await waitsForLock()).toBe(false)

@@ -15,7 +15,7 @@ interface Filter {
   where: string
 }
 
-// The day in Paris, found by converting the column, which the service does not do.
+// The day in Paris. This converts the column; the service converts the bounds of a period.
 const platformDay = `(e.created_at at time zone 'Europe/Paris')::date`
 const period = (startDate: string, endDate: string, dateFilter?: string, column = 'e.date'): Filter => ({
   query: { startDate, endDate, ...(dateFilter ? { dateFilter } : {}) },
@@ -28,7 +28,7 @@ const selections: Filter[] = [
   // Spans two exercices.
   period('2024-03-15', '2024-10-20'),
   period('2025-04-01', '2025-06-30', 'document'),
-  // Nearly all ids between its first and its last entry are its own; in the other periods they are not.
+  // Nearly all ids between the first and the last entry of this period belong to it, unlike in the other periods.
   period('2024-07-01', '2025-06-30'),
   period('2024-01-01', '2024-12-31', 'accounting', 'e.accounted_at'),
   period('2024-10-20', '2025-04-01', 'platform', platformDay),
@@ -64,7 +64,7 @@ const idsOf: Record<Route, string> = {
   entries: `select e.id from grandlivre.entries e where e.schema_id = 100 and e.folder_id = 111 and §where order by e.id`,
 }
 
-/** @returns how many items it has */
+/** Compares an export with the ids that SQL selects. @returns the number of its items */
 async function expectExport(route: Route, filters: Filter[]): Promise<number> {
   const all = filters.some((filter) => drafts.includes(filter)) ? filters : [...filters, validated]
   const query = Object.assign({}, ...all.map((filter) => filter.query))

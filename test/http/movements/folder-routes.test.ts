@@ -18,7 +18,7 @@ const routes: [name: string, query: Query][] = [
   ['entry', { id: '48' }],
   ...collectionNames.map((name): [string, Query] => [name, {}]),
 ]
-/** No ledger changes with the firm of its folder. */
+/** The firm has no ETag, because no ledger changes with it. */
 const hasEtag = (name: string) => name !== 'accountingFirm'
 
 const urlOf = (name: string, query: Query) => madUrl(stage.service.url, name, query)
@@ -68,7 +68,7 @@ describe.each(routes)('the route of %s', (name, own) => {
     const get = await ask()
     const head = await ask({}, {}, 'HEAD')
     expect([head.status, head.bytes.length]).toEqual([200, 0])
-    // Digests that are not kept have no ETag before they are computed: blocks.test.ts.
+    // Digests that are not kept have no ETag before they are computed (blocks.test.ts).
     const compared = ['content-type', 'content-disposition', 'vary', 'cache-control']
     for (const header of name === 'movements/blocks' ? compared : [...compared, 'etag'])
       expect(head.headers[header], header).toBe(get.headers[header])

@@ -18,7 +18,7 @@ beforeAll(async () => {
 const megabyte = 1024 * 1024
 
 test('memory stays flat and small routes still answer while a client reads a megabyte a second', async () => {
-  // Twice, so that V8 and the allocator have what they keep for good before the measurement.
+  // After two downloads V8 and the allocator hold the memory that they keep for good.
   await download(url, stage.company)
   await download(url, stage.company)
   const before = process.memoryUsage.rss()

@@ -10,7 +10,7 @@ import { plainBody, readPlainMovements } from '../../support/plain/plain-movemen
 import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-/** About 23 MB: more than all buffers on the way hold. */
+/** Movements of about 23 MB, more than all buffers on the way hold. */
 const movements = 20_000
 
 const stage = forTests(setExportStage)
@@ -46,7 +46,7 @@ test('changes made while an export runs do not appear in it', async () => {
   const reader = await slowReader(url, stage.company)
   const etag = reader.message.headers.etag!
   await reader.read(megabyte)
-  // Past everything that buffers on the way can hold, and in every table that the export reads.
+  // Changes rows beyond all buffers on the way, in every table that the export reads.
   await client.query(`delete from grandlivre.entries where folder_id = 111 and id = 1001999`)
   await client.query(
     `update grandlivre.movements set description = 'later' where folder_id = 111 and id = 1019980`,

@@ -1,4 +1,4 @@
-/** What will go is announced by headers and in the document of the API (docs/versions.md#notice). */
+/** Headers and the document of the API announce what will be removed (docs/versions.md#notice). */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { z } from '@hono/zod-openapi'
@@ -34,7 +34,7 @@ const table = [
 ]
 
 const log = createLog('silent')
-// Routes that are open ask nothing else.
+// Open routes use no other services.
 const app = createApp(
   { log, telemetry: noTelemetry, audit: { record: () => {} } } as unknown as Services,
   table,
@@ -48,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => void server.close())
 
-/** Of the answer: its status, and the headers that announce. */
+/** The status of an answer, and its headers that announce an end. */
 async function announced(path: string) {
   const { status, headers } = await request(url + path)
   return [status, ...['deprecation', 'sunset', 'link'].map((name) => headers.get(name))]

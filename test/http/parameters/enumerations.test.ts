@@ -25,7 +25,7 @@ interface Parameter {
 const year = 'idExercice=12'
 const period = 'startDate=2024-09-01&endDate=2024-09-30'
 
-/** What else a request has for each enumerated parameter of the document; a new one belongs here. */
+/** The further query of a request with each enumerated parameter of the document. New parameters are added here. */
 const others: Record<string, (value: string) => string> = {
   '/api/v1/key/info mode': () => '',
   '/api/v1/mad/movements dateFilter': () => period,
@@ -50,7 +50,7 @@ const others: Record<string, (value: string) => string> = {
 const mixed = (word: string) =>
   [...word].map((letter, at) => (at % 2 ? letter.toUpperCase() : letter.toLowerCase())).join('')
 
-/** What does not change from one request to the next. */
+/** The parts of an answer that are equal for equal requests. */
 const shown = ({ status, headers, body }: Answer) => [
   status,
   headers.get('etag'),

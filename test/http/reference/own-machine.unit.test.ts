@@ -3,7 +3,7 @@ import { isOnOwnMachine } from '../../../src/http/reference/demo-credentials.ts'
 
 const config = { host: '127.0.0.1', publicUrl: undefined as string | undefined }
 const headers: Record<string, string[]> = { host: ['127.0.0.1:8080'], 'sec-fetch-site': ['same-origin'] }
-/** Of the page at the address in Host. */
+/** The header Referer of the reference page at this host. */
 const referer = ([host]: string[] = []) => ({ referer: [`http://${host}/docs/api/`] })
 
 const isOwn = (

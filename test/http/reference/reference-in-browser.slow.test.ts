@@ -5,7 +5,7 @@ import { routes } from '../../../src/http/app.ts'
 import { isChromiumInstalled, openChromium } from '../../support/browser/chromium.ts'
 import { type DemoStage, setDemoStage } from '../../support/stages/demo-stage.ts'
 
-/** Leads to this machine, like a name that someone else chose. */
+/** A host name that leads to this machine, like one that an attacker chose. */
 const otherHost = 'ledger.example.com'
 
 let stage: DemoStage
@@ -13,7 +13,7 @@ let browser: Browser
 /** The page at the loopback address. */
 let page: Page
 
-/** What pages reported or asked of other hosts. */
+/** Messages in the console of pages, their errors, and their requests to other hosts. */
 const complaints: string[] = []
 
 async function openReference(host: string): Promise<Page> {
@@ -30,7 +30,7 @@ async function openReference(host: string): Promise<Page> {
   return opened
 }
 
-/** Opens an operation by the contents. */
+/** Opens an operation through the table of contents. */
 async function openOperation(on: Page, name: string) {
   await on.locator('#contents').getByRole('link', { name, exact: true }).click()
   const operation = on.locator('.opblock.is-open').last()
@@ -103,7 +103,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
     const inputs = elsewhere.locator('.auth-container input')
     await inputs.nth(0).fill(firmToken)
     await inputs.nth(1).fill(thirdPartySecret)
-    // A button that was pressed becomes that of the logout.
+    // A pressed button becomes one to log out, so the second is pressed first.
     const enter = elsewhere.locator('.auth-container button[type=submit]')
     await enter.nth(1).click()
     await enter.nth(0).click()
@@ -124,7 +124,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
   })
 
   test('logs no error, and loads nothing from other hosts', () => {
-    // The 401 that a request of the reader got.
+    // A request of the reader got a 401, which the browser reports.
     const own = complaints.filter((complaint) => !complaint.includes('status of 401'))
     expect(own).toEqual([])
   })

@@ -12,7 +12,7 @@ let stage: CallerStage
 let browser: Browser
 let page: Page
 
-/** What pages reported or asked of other hosts. */
+/** Messages in the console of pages, their errors, and their requests to other hosts. */
 const complaints: string[] = []
 
 async function open(url: string): Promise<Page> {
@@ -30,7 +30,7 @@ async function open(url: string): Promise<Page> {
   return opened
 }
 
-/** Until its scripts have run, a page does not listen to keys. */
+/** Presses the key until the search is open: before its scripts have run, a page does not listen to keys. */
 async function openSearch(on: Page, key: string): Promise<void> {
   const isOpen = async () => {
     const count = await on.locator('.search-input').count()
@@ -40,9 +40,9 @@ async function openSearch(on: Page, key: string): Promise<void> {
   await expect.poll(isOpen, { timeout: 30_000 }).toBe(1)
 }
 
-/** @returns where the first five hits lead, below the base of the site */
+/** @returns the links of the first five hits, without the base of the site */
 async function search(question: string, on = page, base = '/docs/'): Promise<string[]> {
-  // Otherwise the search begins with the results of the one before.
+  // Without this, the search would begin with the results of the search before.
   await on.evaluate('sessionStorage.clear()')
   await on.reload()
   await openSearch(on, '/')
@@ -95,7 +95,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     const keys = await open(`${stage.service.url}/docs/partners.html`)
     await openSearch(keys, 'Control+k')
     await keys.keyboard.type('ERR-FORBIDDEN-ROUTE')
-    // The results of fewer letters come before.
+    // Results for the first letters appear before those for the whole code.
     await keys.locator('.VPLocalSearchBox .result.selected[href$="#err-forbidden-route"]').waitFor()
     await keys.keyboard.press('Enter')
     await keys.waitForURL(/errors\.html#err-forbidden-route$/)

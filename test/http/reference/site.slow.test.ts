@@ -28,7 +28,7 @@ import { type CallerStage, setCallerStage } from '../../support/stages/caller-st
 
 let stage: CallerStage
 let folder: string
-/** Each page by its path in the folder. */
+/** The HTML of each page, by its path in the folder. */
 let html: Map<string, string>
 
 const read = (path: string) => readFileSync(join(folder, path), 'utf8')
@@ -44,7 +44,7 @@ afterAll(() => stage?.close())
 const ask = (path: string, headers?: Record<string, string>, method?: string) =>
   request(stage.service.url + path, headers, method)
 
-/** The bytes of a path are sent as they are: `fetch` would resolve its dots. */
+/** Sends the path unchanged: `fetch` would resolve its dots. */
 const statusOf = (path: string) =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(stage.service.url)
@@ -216,7 +216,7 @@ test('an installation without the site names the command that builds it, and ser
     cpSync(folder, join(empty, 'site'), { recursive: true })
     const errors = join(empty, 'site/errors.html')
     expect((await request(`${url}/docs/errors.html`)).body).toBe(html.get('errors.html'))
-    // A site that is made again is there at once.
+    // A page that was built again is served at once.
     writeFileSync(errors, '<title>Other</title>')
     utimesSync(errors, 0, 0)
     expect((await request(`${url}/docs/errors.html`)).body).toBe('<title>Other</title>')
@@ -251,7 +251,7 @@ test('an installation without development dependencies says why it cannot build 
   const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
   const install = () => promisify(execFile)('sh', ['-c', scripts.postinstall], { cwd: other, env })
   try {
-    // As in the stage of the image that has only package.json by then.
+    // As in the stage of the image that has only package.json.
     expect(await install()).toEqual({ stdout: '', stderr: '' })
     cpSync(join(root, 'docs/site'), join(other, 'docs/site'), { recursive: true })
     writeFileSync(join(other, 'package.json'), '{"type":"module"}')

@@ -124,7 +124,7 @@ describe('a subscription is created', () => {
     for (const [body, issues] of wrong) {
       const answer = await post(firm, body)
       expect([codeOf(answer), issuesOf(answer)]).toEqual([[400, 'ERR-VALIDATION'], issues])
-      // Each error once.
+      // Each error is reported once.
       expect(answer.body.error.details.issues).toHaveLength(Object.keys(issues).length)
     }
     const misspelt = await send('POST', webhook('?version=1.0.0'), firm, { postUrl, onEvents: ['document'] })

@@ -30,7 +30,7 @@ async function deliverEach(id: number, path: string, names: string[]): Promise<v
   expect(namesOf(stage.receiver.accepted(path))).toEqual(expect.arrayContaining(names))
 }
 
-/** Fails what is pending, as after the last attempt. */
+/** Makes pending deliveries fail, as after the last attempt. */
 const failPending = (id: number) =>
   stage.sql(
     `update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()

@@ -9,7 +9,7 @@ import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stage
 import { documentEvent, documents, numbered } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-/** One window for the whole file: its requests are counted. */
+/** One rate window for the whole file, because tests count the requests in it. */
 const settings = { rateLimit: { requests: 10_000, windowMs: 3_600_000, concurrent: 10 } }
 const routes = setWebhookRoutes(settings)
 const owner = forTests(() => connect(routes.database.ownerUrl))
@@ -25,7 +25,7 @@ async function add(names: string[], schemaId = '100'): Promise<void> {
 const read = (id: number, query = '', headers = routes.firm) =>
   request(routes.webhook(`/${id}/events${query}`), headers)
 
-/** Numbers with the names of their events, and the last number. */
+/** The numbers and names of the events in an answer, and the last number of the subscription. */
 function shown({ status, headers, body }: Answer): unknown[] {
   if (status !== 200) return codeOf({ status, headers, body })
   const events = body.map(
@@ -131,7 +131,7 @@ describe('the events of a subscription are read', () => {
     await add(['a', 'b', 'c'])
     await owner.query(`update events set created_at = now() - interval '31 days'`)
     await add(['d'])
-    // Nobody has read them: they get their numbers before they are deleted.
+    // Nobody has read these events, so they get their numbers before they are deleted.
     const pool = createPool(routes.database.serviceUrl, { max: 1, applicationName: 'events test' })
     expect((await sweepEvents(pool, Date.now())).events).toBe(3)
     await pool.end()
@@ -166,7 +166,7 @@ describe('the events of a subscription are read', () => {
 })
 
 describe('a reader that waits', () => {
-  /** Requests with tokens so far. */
+  /** The number of requests with tokens so far. */
   const entered = async (): Promise<number> =>
     (await owner.query('select sum(requests)::int as sum from rate_windows')).rows[0].sum
 
@@ -176,7 +176,7 @@ describe('a reader that waits', () => {
     const answers = Array.from({ length: 20 }, () => read(id, '?wait=30'))
     await until(async () => (await entered()) === before + 20)
     await add(['of another tenant'], '200')
-    // Its schema, not its kind: it is woken, finds nothing, and waits on.
+    // An event of the schema, but of another kind, wakes the readers. They find nothing and wait again.
     await owner.query('begin')
     await publish(owner, '100', [{ name: 'portfolio', operation: 'CREATE', data: { id: '1' } }])
     await owner.query('commit')

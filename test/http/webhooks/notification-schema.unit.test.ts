@@ -1,4 +1,4 @@
-/** The schemas of events in the document are those of the events that the service publishes. */
+/** The document of the API describes the events that the service publishes. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { kinds } from '../../../src/events/kinds.ts'
@@ -39,7 +39,7 @@ test('every kind of event has one schema for each of its operations', () => {
   expect(described).toHaveLength(Object.keys(kinds).length + 3)
 })
 
-/** Written here once more, so that data of another kind show. */
+/** Repeated here, so that the test notices data of another kind. */
 function firstFieldOf(name: string, operation: string): string {
   const others: Record<string, string> = {
     thirdParty: 'code',

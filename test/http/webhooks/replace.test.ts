@@ -1,4 +1,4 @@
-/** PUT, and PATCH with a merge patch: the fields that a body names, whole or not at all. */
+/** PUT, and PATCH with a merge patch: each is applied completely or not at all. */
 import { describe, expect, test } from 'vitest'
 import { request } from '../../support/service.ts'
 import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'

@@ -1,4 +1,4 @@
-/** The addresses of subscriptions: which a caller sees, and which callers see none. */
+/** Which subscriptions a caller sees, and which callers see none. */
 import { describe, expect, test } from 'vitest'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { request } from '../../support/service.ts'

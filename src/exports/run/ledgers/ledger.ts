@@ -113,8 +113,8 @@ async function* tablePieces(
   name: WholeTableName,
 ): AsyncGenerator<Uint8Array | string, string> {
   const proofs = new RowProofs()
-  // Only after the last line is it known whether the caller has these lines. Until then they are held; a table that is
-  // too long to be held is sent in any case.
+  // The digest that tells whether the caller has these lines is known after the last one. Until then the lines are held;
+  // a table that is too long to be held is sent in any case.
   let held: (Uint8Array | string)[] | undefined = known === undefined ? undefined : []
   let heldBytes = 0
   if (!held) yield tableLine(name)
@@ -184,8 +184,8 @@ export async function beginBlocks(
 }
 
 /**
- * The ranges to be rendered again. Where they hold much of the ledger, all of it is rendered, since ranges have to be
- * looked up and sorted.
+ * The ranges to be rendered again. If they have much of the ledger, all of it is rendered, because ranges must be looked
+ * up and sorted.
  */
 function rangesOf(former: readonly FormerBlock[]): readonly EntryRange[] {
   const changed = former.filter((block) => block.changed)

@@ -68,8 +68,8 @@ export function joinedRanges(ranges: readonly EntryRange[]): readonly EntryRange
 }
 
 /**
- * The lines that prove the rows of a ledger (docs/spec/ledgers.md#proofs). A proof stands after at most 1 MiB of rows,
- * or after one longer row; the last proof stands after the last row.
+ * The lines that prove the rows of a ledger (docs/spec/ledgers.md#proofs). A proof follows at most 1 MiB of rows, or one
+ * longer row; the last proof follows the last row.
  */
 
 /** Bytes of rows between two proofs, unless a single row has more. */

@@ -44,7 +44,7 @@ export const ledgerList = tokenRoute({
   summary: 'The ledgers that the token may read, each with its cursor; waits for a change',
   description:
     'Every folder of the firm, or the one of a company token, ascending by id. Compare the cursors with those that you ' +
-    'have: it tells which ledgers changed, came and left. With If-None-Match and wait, the request is held while the ' +
+    'have: they show which ledgers changed, came or left. With If-None-Match and wait, the request is held while the ' +
     'list is the one that you have.',
   query,
   headers: z.object({ ...ifNoneMatch, ...onlyFolder.shape }),

@@ -44,8 +44,7 @@ export async function readLedgerList(
   const [row] = await askInTenant<{ tag: string; lines: string | null }>(
     pool,
     listed.schemaId,
-    // The tag contains a cursor without a ledger, which stands for everything that decides all cursors: epoch,
-    // rendering and key.
+    // The tag includes a cursor of no ledger, which depends on what all cursors depend on: epoch, rendering and key.
     `with listed as materialized (
        select f.id, f.ledger_version, f.name, f.reference,
               (select row_to_json(n) from (select n.id::text, n.name) n) as firm

@@ -68,10 +68,11 @@ const ledger = z
   .strictObject({
     society,
     since: z.string().regex(cursorPattern, 'is not a cursor').optional().openapi({
-      description: 'The cursor of the copy: movements only of what changed since. Absent: all',
+      description:
+        'The cursor of the copy: only movements of entries that changed since are sent. Absent: all',
     }),
     entries: z.array(range).min(1).max(rangesMax).optional().openapi({
-      description: 'With since: ranges of entry ids that are wanted besides, both ends included',
+      description: 'With since: further ranges of entry ids to send, both ends included',
     }),
     tables: z
       .strictObject(Object.fromEntries(wholeTables.map((name) => [name, heldSha256.optional()])))
@@ -79,7 +80,7 @@ const ledger = z
       .optional()
       .openapi({
         description:
-          'SHA-256 of the rows that the copy has of a table. One that is still the same is left out',
+          'SHA-256 of the rows that the copy has of a table. A table that still has the same is left out',
       }),
   })
   .openapi('AskedLedger')
@@ -215,7 +216,7 @@ function auditLedgers(c: Context<Edge>, { audit, log }: Services) {
   const record = (isWhole: boolean, { asked, cursor, rows, sha256, refusal }: EndedLedger) => {
     const noted = c.get('audited')
     if (!noted) return
-    // These are the bytes of the whole answer.
+    // `bytes` are those of the whole answer.
     const { bytes: _, ...facts } = noted
     const { society, since, entries } = asked
     const selection = { since: since ?? null, entries: entries.length }
@@ -262,7 +263,7 @@ export const ledgerChanges = ledgersRoute({
   form: 'ledgers',
   answered: {
     description:
-      'Lines in UTF-8. One that begins with { is JSON and says what follows or what came; any other is a row in the ' +
+      'Lines in UTF-8. A line that begins with { is JSON and describes the rows after or before it; any other is a row in the ' +
       "text format of PostgreSQL's COPY. The last line has the counts of ledgers: an answer without it is broken",
     schema: z
       .string()

@@ -79,7 +79,7 @@ const listDeliveries = webhookRoute({
     limit: optional(wholeNumber(1, 100).openapi({ description: 'Deliveries in one answer. Default: 100' })),
     newest: optional(
       oneOf(['true', 'false']).openapi({
-        description: 'true: where there are more than limit, the last ones, not the first. Default: false',
+        description: 'true: if there are more than limit, the last ones instead of the first. Default: false',
       }),
     ),
   }),
@@ -139,8 +139,8 @@ const replayDeliveries = webhookRoute({
   path: '/api/v1/webhook/{id}/replay',
   summary: 'Sends deliveries of a subscription of the caller again',
   description:
-    'Events with these numbers, which were sent before, in deliveries of their own: with a new webhook-id, and with their ' +
-    'former numbers and webhookIds. Or all failed deliveries. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY; ' +
+    'Sends events with these numbers, which were sent before, in new deliveries: with a new webhook-id, and with their ' +
+    'former numbers and webhookIds. Or sends all failed deliveries. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY; ' +
     `a disabled one: 409 ERR-WEBHOOK-DISABLED. While ${limits.pendingReplaysMax} replayed deliveries wait: 429.`,
   body: { schema: replayedDocument, mediaTypes: ['application/json'] },
   answers: {
@@ -171,10 +171,10 @@ const pingSubscription = webhookRoute({
   method: 'post',
   operationId: 'pingSubscription',
   path: '/api/v1/webhook/{id}/ping',
-  summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',
+  summary: 'Sends one event ping to the address of a subscription at once, and returns the outcome',
   description:
-    'Also to a disabled subscription; the answer tells that it is. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
-    'subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
+    'A disabled subscription gets it, too; the answer has the reason why it is disabled. A ping is not repeated and has ' +
+    'no number. More than one a second for a subscription: 429. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
   answers: { 200: inJson('The attempt, whatever the receiver answered', Ping) },
   answer: async ({ c, services, principal, subscriptionId }) => {
     const { trace } = c.get('telemetry')

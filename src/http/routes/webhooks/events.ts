@@ -29,7 +29,7 @@ export const subscriptionEvents = webhookRoute({
   path: '/api/v1/webhook/{id}/events',
   summary: 'The events of a subscription of the caller, by number',
   description:
-    'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
+    'Works for any subscription, also if it fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
     'loss, except for events that were erased with their folder (Webhook-Erased). Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
     'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
@@ -37,7 +37,7 @@ export const subscriptionEvents = webhookRoute({
   answers: {
     200: {
       ...inJson(
-        'Ascending, of one epoch, without gaps except those of Webhook-Erased. It may be shorter than limit: X-Latest-Sequence tells what is left',
+        'Ascending, of one epoch, without gaps except those of Webhook-Erased. There may be fewer than limit although more are left: compare X-Latest-Sequence',
         z.array(NumberedNotification),
       ),
       headers: {

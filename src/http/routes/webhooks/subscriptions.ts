@@ -165,7 +165,7 @@ const updateSubscription = webhookRoute({
   summary: 'Applies a patch to a subscription of the caller, completely or not at all, and enables it',
   description:
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays; or, as application/merge-patch+json or ' +
-    'a JSON object, the fields to set (RFC 7396), of which only postUrl may be null. New kinds and folders count for ' +
+    'a JSON object, the fields to set (RFC 7396); only postUrl may be null. New kinds and folders count for ' +
     'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
     'goes on where it stopped; /position, set to "latest", skips what it missed. Deliveries that wait for a retry ' +
     'are sent at once; without an address nothing is posted.',
@@ -195,8 +195,8 @@ const replaceSubscription = webhookRoute({
   path: '/api/v1/webhook/{id}',
   summary: 'Replaces a subscription of the caller, completely or not at all, and enables it',
   description:
-    'The body is that of POST, and what it leaves out is as POST has it. It has the effects of a PATCH; the secret and the ' +
-    'numbers of events stay.',
+    'The body is that of POST, with the same defaults. It has the effects of a PATCH; the secret and the numbers of ' +
+    'events stay.',
   body: created,
   answers: changed,
   answer: (call) => {

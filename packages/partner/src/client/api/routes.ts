@@ -634,7 +634,7 @@ export interface Routes {
          */
         limit?: number
         /**
-         * true: where there are more than limit, the last ones, not the first. Default: false
+         * true: if there are more than limit, the last ones instead of the first. Default: false
          */
         newest?: 'true' | 'false'
       }
@@ -715,7 +715,7 @@ export interface Routes {
       answer: Replayed
     }
     /**
-     * Sends one event ping to the address of a subscription, at once, and tells how that went
+     * Sends one event ping to the address of a subscription at once, and returns the outcome
      */
     '/webhook/{id}/ping': {
       path: {
@@ -1649,11 +1649,11 @@ export interface AskedLedger {
    */
   society: string
   /**
-   * The cursor of the copy: movements only of what changed since. Absent: all
+   * The cursor of the copy: only movements of entries that changed since are sent. Absent: all
    */
   since?: string
   /**
-   * With since: ranges of entry ids that are wanted besides, both ends included
+   * With since: further ranges of entry ids to send, both ends included
    *
    * @minItems 1
    * @maxItems 1000
@@ -1662,7 +1662,7 @@ export interface AskedLedger {
   tables?: HeldTables
 }
 /**
- * SHA-256 of the rows that the copy has of a table. One that is still the same is left out
+ * SHA-256 of the rows that the copy has of a table. A table that still has the same is left out
  */
 export interface HeldTables {
   folders?: string
@@ -1940,13 +1940,13 @@ export interface Health {
 export interface Readiness {
   status: 'ready'
   /**
-   * What is missing, while something else takes its place
+   * What is missing, but replaced by something else
    */
   degraded?: string[]
   epoch?: Epoch
 }
 /**
- * Another one begins when a server takes the place of another: cursors are refused
+ * A new one begins when another server takes over. Cursors of former ones are refused
  */
 export interface Epoch {
   number: number
