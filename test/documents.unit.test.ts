@@ -119,7 +119,7 @@ test('the page of questions quotes messages that the code has, and each answer h
   expect(quotes.filter((words) => !code.some((text) => text.includes(words)))).toEqual([])
 })
 
-/** Any route of a folder has it, so it is described once (docs/spec/interface.md#folder-of-a-request). */
+/** Without accountingFolderId, which all routes of a folder take (docs/spec/interface.md#folder-of-a-request). */
 const parametersOf = (path: string) =>
   Object.keys(routes.find((route) => route.path === `/api/v1/mad/${path}`)!.query.shape)
     .filter((name) => name !== 'accountingFolderId')
@@ -141,7 +141,7 @@ test('the specification lists exactly the parameters of the exports', () => {
 })
 
 test('the specification lists the columns of flat files, with their types and contents', () => {
-  // The page links what the declaration only names.
+  // The page has links where the declaration has names.
   const rows = rowsOf('docs/spec/exports.md', 'CSV and Parquet files').map((cells) =>
     cells.map((cell) => cell.replace(/`|\[([^\]]+)\]\([^)]+\)/g, '$1')),
   )
@@ -163,7 +163,7 @@ test('the specification lists exactly the formats of files and the source codes'
   expect(quoted(sectionOf('docs/spec/resources.md', 'Source codes'))).toEqual(sourceCodes)
 })
 
-/** The schema of one item, by the name of the route that exports it. Those of many ledgers have a page of their own. */
+/** The schema of one item of each route, with the name of the route. Routes of many ledgers have a page of their own. */
 const itemSchemas = routes.flatMap(({ path, answers }) => {
   if (path.startsWith('/api/v1/mad/ledgers')) return []
   const answer = answers[200]
@@ -191,7 +191,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
     }
     const items = own[name] ?? (data[name] ? [data[name]].flat() : linesOf(`${name}.ndjson`))
     expect(items).not.toEqual([])
-    // A schema drops the fields that it does not have, and orders the others as its own.
+    // A schema drops fields that it does not have, and puts the others into its own order.
     const hasExactNumbers = [
       'movements',
       'entries',
@@ -209,14 +209,14 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
   },
 )
 
-/** As the schemas of a MAD file take them. */
+/** Replaces numbers by exact ones, which the schemas of a MAD file take. */
 function withExactNumbers(item: unknown): unknown {
   return JSON.parse(JSON.stringify(item), (_, value) =>
     typeof value === 'number' ? new JsonNumber(String(value)) : value,
   )
 }
 
-/** Names, in their order, with what they hold but numbers, which schemas turn into units. */
+/** The fields in their order, with their values. Numbers are left out, because schemas turn them into units. */
 function fieldsIn(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fieldsIn)
   if (typeof value === 'bigint' || value instanceof JsonNumber) return 'a number'
@@ -241,7 +241,7 @@ const resources = [...itemNames]
   .map((name) => ({ name, schema: inFull(components[name]!) }))
   .filter(({ name }) => read('docs/spec/resources.md').includes(`\n## ${name}\n`))
 
-/** With the schemas that it refers to in their places. */
+/** Puts the schemas that a schema refers to in the place of the references. */
 function inFull({ $ref, ...schema }: Schema & { $ref?: string }): Schema {
   if ($ref) return inFull(components[$ref.replace('#/components/schemas/', '')]!)
   return JSON.parse(JSON.stringify(schema), (_, value) => (value?.$ref ? inFull(value) : value))
@@ -255,7 +255,7 @@ test('the specification has a section for the items of each route', () => {
 test.each(resources)('the specification names exactly the fields of $name', ({ name, schema }) => {
   const section = sectionOf('docs/spec/resources.md', name)
   expect(ownFields(schema).filter((field) => !wordsIn(section).includes(field))).toEqual([])
-  // What several resources share has its own section, such as Address.
+  // Fields that several resources share have a section of their own, such as Address.
   const page = wordsIn(read('docs/spec/resources.md'))
   expect(allFields(schema).filter((field) => !page.includes(field))).toEqual([])
   const tables = section.matchAll(/^\| (?:Field|company|employee) \|.*\n\|[-|]+\n((?:\|.*\n)+)/gm)
@@ -293,10 +293,10 @@ const { auditRetentionMonths, changesRetentionDays, fileRetentionDays, rateLimit
   readConfig({})
 const day = 24 * 3_600_000
 
-/** For requests one after the other, within the rate limit. */
+/** How long this number of requests takes within the rate limit. */
 const secondsOfRequests = (count: number) => (count / rateLimit.requests) * (rateLimit.windowMs / 1000)
 
-/** Of a recorded run. */
+/** The result of a recorded run. */
 const resultOf = (name: string) => JSON.parse(read(`bench/results/${name}.json`))
 
 /** Of all recorded failovers. */

@@ -14,7 +14,7 @@ export function whenOver(outgoing: ServerResponse, run: () => void): void {
 
 /**
  * The slot of one request, held until its answer is over.
- * @param holder whose slots the route counts: those of a folder, of a partner in a folder, or of a token
+ * @param holder the folder, the partner in a folder, or the token for which the route counts slots
  * @param limit how many slots the holder has; if absent, the limit of all routes applies
  */
 export function requestSlot(

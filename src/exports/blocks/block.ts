@@ -97,7 +97,7 @@ function markSmall(blocks: FormerBlock[]): void {
   }
 }
 
-/** The ranges of ids whose lines are to be rendered again. */
+/** The ranges of ids whose lines must be rendered again. */
 export function changedRanges(blocks: readonly FormerBlock[]): EntryRange[] {
   const ranges: [from: string, to: string][] = []
   for (const [i, { first, changed }] of blocks.entries()) {

@@ -63,7 +63,7 @@ export class ExportSources {
   readonly #main: pg.Pool
   readonly #replica: Replica | undefined
   /**
-   * Why the thread has left the replica, and what the replica has to show to be read again; undefined while it is read.
+   * Why the thread has left the replica, and what the replica must show to be read again; undefined while it is read.
    */
   #left: { reason: FallbackReason; seen: SeenState } | undefined
   /** The last server found to be the main database. */
@@ -108,7 +108,7 @@ export class ExportSources {
   }
 
   /**
-   * Whether a failed export has to begin again on the main database, because the replica failed it. A server that is
+   * Whether a failed export must begin again on the main database, because the replica failed it. A server that is
    * the main database at another address does not count as a replica.
    */
   failed({ isOfReplica, seen }: ExportSnapshot, error: unknown): boolean {

@@ -141,8 +141,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * @param cacheControl given for files whose name changes with their content; browsers ask for any other file again each
- *   time
+ * @param cacheControl given for files whose name changes with their content. Without it, browsers ask for the file again
+ *   each time
  * @throws ENOENT or ENOTDIR if there is no such file
  */
 async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'no-cache'): Promise<Response> {

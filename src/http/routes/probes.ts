@@ -17,7 +17,7 @@ export const readyz = openRoute({
   operationId: 'getReadiness',
   path: '/readyz',
   summary: 'The process can accept requests',
-  description: 'Otherwise 503, whose message names what is missing.',
+  description: 'Otherwise the answer is 503, and its message names what is missing.',
   answers: {
     200: inJson(
       'Ready; otherwise the answer is 503 and its error names what is missing',

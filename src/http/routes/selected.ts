@@ -112,7 +112,7 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
   })
 }
 
-/** The answer, if nothing has to be read for it: nothing has changed, or digests of this state are kept. */
+/** The answer, if it is known without reading: nothing has changed, or digests of this state are kept. */
 async function knownAnswer(
   database: Pool,
   task: ExportTask,

@@ -87,7 +87,7 @@ export class RowProofs {
   /** The hash of all rows. Undefined until the first proof: up to there it equals `#part`. */
   #all: Hash | undefined
 
-  /** Whether a proof has to come before this many further bytes. */
+  /** Whether a proof must come before this many further bytes. */
   isDue(bytes: number): boolean {
     return this.#partBytes > 0 && this.#partBytes + bytes > provenBytesMax
   }

@@ -1,6 +1,6 @@
 /**
- * Draws the reference with Swagger UI. Adds the contents at its side and the demo's credentials where the service
- * offers them, and shows only the beginning of large answers.
+ * Draws the reference with Swagger UI. Adds a table of contents and, if the service offers them, the credentials of the
+ * demo. Shows only the beginning of large answers.
  */
 
 /**
@@ -49,7 +49,7 @@ async function draw() {
 
 /** Reads the JSON at a path. Returns undefined if there is none (204). */
 async function read(path) {
-  // The service gives the demo's credentials only to a page that names its own address (own-machine.ts).
+  // The service gives the demo's credentials only to a page that names its own address (demo-credentials.ts).
   const response = await fetch(path, { referrerPolicy: 'same-origin' })
   if (!response.ok) throw new Error(`${path} answers ${response.status}`)
   return response.status === 204 ? undefined : response.json()
@@ -83,7 +83,7 @@ function prepareOperations(spec, demo) {
   for (const { operation, operationId } of operationsOf(spec)) {
     // The address of the operation on this page.
     operation.operationId = operationId
-    // Of ranges of statuses, Swagger UI knows only `default`.
+    // Swagger UI knows no ranges of statuses, only `default`.
     const { '4XX': error, '5XX': _, ...answers } = operation.responses
     if (error) operation.responses = { ...answers, default: error }
     for (const parameter of operation.parameters ?? []) {
@@ -142,7 +142,7 @@ function wholeItems(text) {
   return undefined
 }
 
-/** Sets the class below which Swagger UI is dark, as the browser prefers. */
+/** Sets the class that makes Swagger UI dark while the browser prefers that. */
 function followColorScheme() {
   const dark = matchMedia('(prefers-color-scheme: dark)')
   const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches)

@@ -53,7 +53,7 @@ export const subscriptionEvents = webhookRoute({
         },
         'Webhook-Erased': {
           description:
-            'Numbers after the given one whose events were erased with their folder, and which are left out: `1043, 1050-1061`. ' +
+            'The numbers after the given one that are left out, because their events were erased with a folder: `1043, 1050-1061`. ' +
             'Absent without any',
           schema: { type: 'string' },
         },
