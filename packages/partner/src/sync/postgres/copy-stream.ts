@@ -60,17 +60,14 @@ abstract class Statement {
   }
 }
 
-/** Sends lines to a statement `COPY ... FROM STDIN`. */
+/**
+ * Sends lines to a statement `COPY ... FROM STDIN`. The lines follow the statement at once: if the database refuses the
+ * statement, it ignores them.
+ */
 export class CopyIn extends Statement {
-  #started!: () => void
-  readonly #isStarted = new Promise<void>((resolve) => {
-    this.#started = resolve
-  })
-
-  static async begin(client: Client, text: string): Promise<CopyIn> {
+  static begin(client: Client, text: string): CopyIn {
     const copy = new CopyIn(text)
     client.query(copy as never)
-    await Promise.race([copy.#isStarted, copy.ended])
     return copy
   }
 
@@ -103,9 +100,7 @@ export class CopyIn extends Statement {
     await this.ended.catch(() => {})
   }
 
-  handleCopyInResponse(): void {
-    this.#started()
-  }
+  handleCopyInResponse(): void {}
 }
 
 /** Size of the buffers in which rows are gathered. A longer row gets a buffer of its own. */

@@ -228,7 +228,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     const open = this.#opened()
     const { table } = open
     if (table === undefined) throw new TypeError('rows() needs table() before it')
-    open.copy ??= await CopyIn.begin(this.#client, `copy ${table} (${columnsOf(table)}) from stdin`)
+    open.copy ??= CopyIn.begin(this.#client, `copy ${table} (${columnsOf(table)}) from stdin`)
     for (let at = lines.indexOf(lineFeed); at !== -1; at = lines.indexOf(lineFeed, at + 1)) open.lines += 1
     await open.copy.write(lines)
   }

@@ -192,6 +192,18 @@ test('rolls back a ledger with a line that PostgreSQL refuses or takes for the e
   await copy.close()
 })
 
+test('rolls back a ledger if PostgreSQL refuses the statement for its lines, and stays usable', async () => {
+  const { copy, schema } = await newCopy()
+  const line = lineOf('movements', { entry_id: '1', movement_id: '1' })
+  await fill(copy, '8', { movements: line })
+  await staff.query(`alter table ${schema}.movements rename description to text`)
+  await expect(fill(copy, '8', { movements: line.repeat(50_000) })).rejects.toThrow('column "description"')
+  await copy.rollback()
+  await staff.query(`alter table ${schema}.movements rename text to description`)
+  expect(await read(copy, '8')).toBe(line)
+  await copy.close()
+})
+
 test('finds and removes rows of folders that are not in the copy', async () => {
   const { copy, schema } = await newCopy()
   await fill(copy, '5', { movements: lineOf('movements', { entry_id: '1', movement_id: '1' }) })
