@@ -10,6 +10,8 @@ const now = Date.parse('2026-11-21T12:00:00Z')
 const hour = 3_600_000
 const day = 24 * hour
 const failed: Attempted = { status: 500, retryAfter: null, attempts: 1, failingSince: null, plannedAt: null }
+const retried = (afterMs: number) => ({ state: 'pending', nextAttemptAt: now + afterMs, disable: null })
+const disabled = (disable: string) => ({ state: 'pending', nextAttemptAt: now, disable })
 
 describe('after an attempt', () => {
   test('only a 2xx status is a success', () => {
@@ -36,35 +38,21 @@ describe('after an attempt', () => {
 
   test('jitter adds up to a tenth of the delay', () => {
     const at = (random: number) => decide({ ...failed, attempts: 4 }, now, random)
-    expect(at(0)).toEqual({ state: 'pending', nextAttemptAt: now + 600_000, disable: null })
-    expect(at(0.5)).toEqual({ state: 'pending', nextAttemptAt: now + 630_000, disable: null })
-    expect(at(0.999)).toEqual({ state: 'pending', nextAttemptAt: now + 659_940, disable: null })
+    expect([0, 0.5, 0.999].map(at)).toEqual([600_000, 630_000, 659_940].map(retried))
   })
 
   test('410 disables the subscription, and the delivery waits for it', () => {
-    expect(decide({ ...failed, status: 410 }, now, 0)).toEqual({
-      state: 'pending',
-      nextAttemptAt: now,
-      disable: 'the receiver answered 410 Gone',
-    })
+    expect(decide({ ...failed, status: 410 }, now, 0)).toEqual(disabled('the receiver answered 410 Gone'))
   })
 
   test('Retry-After applies if it exceeds the delay of the table, up to a day', () => {
     const answered = (retryAfter: string) =>
       decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
-    expect(answered('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000, disable: null })
-    expect(answered('3600')).toEqual({ state: 'pending', nextAttemptAt: now + hour, disable: null })
-    expect(answered('999999999')).toEqual({ state: 'pending', nextAttemptAt: now + day, disable: null })
-    expect(answered('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual({
-      state: 'pending',
-      nextAttemptAt: now + 2 * hour,
-      disable: null,
-    })
-    expect(answered('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual({
-      state: 'pending',
-      nextAttemptAt: now + day,
-      disable: null,
-    })
+    expect(answered('10')).toEqual(retried(30_000))
+    expect(answered('3600')).toEqual(retried(hour))
+    expect(answered('999999999')).toEqual(retried(day))
+    expect(answered('Sat, 21 Nov 2026 14:00:00 GMT')).toEqual(retried(2 * hour))
+    expect(answered('Thu, 31 Dec 2099 14:00:00 GMT')).toEqual(retried(day))
   })
 
   test('an invalid, negative or past Retry-After adds no delay', () => {
@@ -85,17 +73,13 @@ describe('after an attempt', () => {
     const failing = (since: number, attempts = 3) =>
       decide({ ...failed, attempts, failingSince: now - since }, now, 0)
     expect(failing(5 * day - 1)).toMatchObject({ state: 'pending', disable: null })
-    expect(failing(5 * day)).toEqual({
-      state: 'pending',
-      nextAttemptAt: now,
-      disable: 'no delivery has succeeded for five days',
-    })
-    expect(failing(5 * day, 12)).toMatchObject({ disable: 'no delivery has succeeded for five days' })
+    expect(failing(5 * day)).toEqual(disabled('no delivery has succeeded for five days'))
+    expect(failing(5 * day, 12)).toEqual(failing(5 * day))
   })
 
   test('the last attempt is due when the five days end, not a day later', () => {
     const decision = decide({ ...failed, attempts: 11, failingSince: now - 4.5 * day }, now, 0)
-    expect(decision).toEqual({ state: 'pending', nextAttemptAt: now + day / 2, disable: null })
+    expect(decision).toEqual(retried(day / 2))
   })
 })
 
