@@ -16,9 +16,9 @@ import { appendRequests, type Batch, canonicalJson } from './audit.sql.ts'
 
 /** Most rows per statement. */
 const batchRowsMax = 2_500
-/** Pause before a batch is sent again. */
+/** Milliseconds before a batch is sent again. */
 const retryMs = 1_000
-/** Interval between log lines that tell why rows wait. */
+/** Interval in milliseconds between log lines that state why rows wait. */
 const reportMs = 10_000
 
 interface Lost {
@@ -146,13 +146,13 @@ export class AuditTrail {
     this.#log('audit.waiting', { rows: this.waiting, error })
   }
 
-  /** Waits, but no longer than until the trail is closed. */
+  /** Waits until the time is over or the trail is closed. */
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
 }
 
-/** Whether the error has SQLSTATE class 22 (data) or 23 (constraints). Errors for any other reason may pass. */
+/** Whether the error has SQLSTATE class 22 (data) or 23 (constraints). Other errors may go away. */
 function isRefusedForItsContent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^2[23]...$/.test(String(error.code))
 }
@@ -200,7 +200,7 @@ export type AnsweredRequest = ReturnType<typeof answeredRequest>
  */
 export function answeredRequest(facts: AnswerFacts, end: AnswerEnd) {
   const outcome = outcomeOf(end)
-  // Unless the response was sent whole, what the export counted does not prove what arrived.
+  // If the response was not sent whole, the counts of the export do not prove what arrived.
   const { rows, sha256 } = outcome === 'sent' ? facts : {}
   return {
     /** When the response ended. */

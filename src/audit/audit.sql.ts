@@ -155,9 +155,9 @@ export async function appendRequests(database: Pool, { sender, number, rows }: B
 }
 
 /**
- * Records an act in its own transaction, as the owner. It must be the last statement, because other acts and the
- * requests of all processes wait from here to the commit. For the same reason, it first runs what was deferred to the
- * commit.
+ * Records an act in the transaction of the act, as the owner. It must be the last statement, because other acts and the
+ * requests of all processes wait from here to the commit. For the same reason, it first runs the triggers that are
+ * deferred to the commit: they publish events.
  */
 export async function recordStaffAct(client: ClientBase, given: StaffAct): Promise<void> {
   const { staff, act, thirdPartyId, tokenId, schemaId, folderId, details = {} } = given

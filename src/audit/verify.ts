@@ -93,8 +93,7 @@ function rowProblem(row: AuditRow, last: Link, before: EpochRow | undefined): st
 function orderProblem({ number }: AuditRow, last: Link): string | undefined {
   const expected = Number(last.count) + 1
   if (Number(number) > expected) return `Row ${expected} is missing: the next one is row ${number}`
-  if (Number(number) < expected)
-    return `Row ${number} does not belong where it stands, after row ${last.count}`
+  if (Number(number) < expected) return `Row ${number} is out of order: it follows row ${last.count}`
   return undefined
 }
 
@@ -102,7 +101,7 @@ function epochProblem(row: AuditRow, last: Link, before: EpochRow | undefined): 
   const beginning = epochRowOf(row)
   if (!beginning) return `Row ${row.number} begins an epoch, and its details are not those of such a row`
   if (beginning.last !== last.count)
-    return `Row ${row.number} begins an epoch after row ${beginning.last}, and stands after row ${last.count}`
+    return `Row ${row.number} begins an epoch after row ${beginning.last}, but follows row ${last.count}`
   if (!jumpsFarEnough(beginning))
     return `Row ${row.number} begins an epoch, and its number is not one that follows row ${last.count} at its time`
   if (beginning.former === beginning.epoch || (before && before.epoch !== beginning.former))
@@ -135,7 +134,7 @@ function endProblem(last: Link, head: Head, before: EpochRow | undefined): strin
     : `Row ${Number(head.count) + 1} was added without the lock: the head ends at row ${head.count}`
 }
 
-/** The hash that stands before the first row, hexadecimal. */
+/** The hash before the first row, hexadecimal. */
 const noHash = '0'.repeat(64)
 
 /**

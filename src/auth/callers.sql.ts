@@ -43,7 +43,7 @@ export interface RateWindow {
   requests: number
   /** How many requests the partner may send in this window. */
   most: number
-  /** How many requests of the partner may run at once on one route and folder; null if the partner has no own limit. */
+  /** How many requests of the partner may run at once on one route and folder. Null: the partner has no such limit. */
   concurrent: number | null
   /** Start of this window, in the notation of PostgreSQL. */
   startedAt: string

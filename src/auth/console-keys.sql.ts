@@ -1,6 +1,6 @@
 /**
  * Staff sign in to the console with a key that the command line creates. The database stores the SHA-256 of keys and of
- * sessions, and looks them up by it (secrets.ts tells why that does not need constant time). Sessions are in the
+ * sessions, and looks them up by it (secrets.ts explains why that does not need constant time). Sessions are in the
  * database, so that they survive a restart, are valid in every process, and end with their key. All statements run as
  * the owner of the tables.
  */

@@ -30,9 +30,9 @@ export async function loadMasterKeys(config: KeySettings): Promise<MasterKeys> {
 
 /**
  * Returns the check for `openDatabase`. Creates a key file if the database has neither a fingerprint nor secrets.
- * @param adopts whether the database takes the fingerprint of this key if it has none. If there are secrets, the key
- *   must decrypt the newest. A command does not let it: it may run in a job with another key, and any secret that it
- *   stores shows its key
+ * @param adopts whether a database without a fingerprint adopts this key. If it has secrets, the key must decrypt the
+ *   newest one. Commands pass false: a command may run in a job with another key. Any secret that it stores shows its
+ *   key
  * @throws {Error} before any database is opened, if the key file contains no key or both keys are the same. The check
  *   throws if the database has another key, or is being rotated to a key that this process lacks. All messages say what
  *   to do
@@ -44,7 +44,7 @@ export async function keyCheck(
   keysOf(config, await readMasterKey(config))
   return async (client) => {
     const stored = await readStoredKey(client)
-    // Such a database is checked again after its migration, before that is committed.
+    // A database without tables of secrets is checked again at the end of its migration, before the commit.
     if (stored === undefined) return
     const { newestSecret } = stored
     const isNew = !stored.fingerprint && newestSecret === null
@@ -251,7 +251,7 @@ function adoptFingerprint(client: ClientBase, fingerprint: Buffer) {
 const keyLock = (fingerprint: string) =>
   [`hashtext('grandlivre master key')`, `hashtext(encode(${fingerprint}, 'hex'))`] as const
 
-/** Shows `listProcesses`, for as long as this session lives, that its process has these keys. */
+/** Takes locks that show `listProcesses` which keys the process has, for as long as this session lives. */
 export async function lockKeys(client: ClientBase, fingerprints: readonly Buffer[]): Promise<void> {
   const text = `select pg_advisory_lock_shared(${keyLock('fingerprint').join()}) from unnest($1::bytea[]) as fingerprint`
   await client.query(text, [fingerprints])

@@ -49,7 +49,7 @@ export class RequestSlots {
   }
 
   /**
-   * @param whose the holder that the slots are counted for: a folder, a partner in a folder, or a token
+   * @param whose the holder of the slots: a folder, a partner in a folder, or a token
    * @param limit most slots of this name; if absent, the limit for all routes
    * @returns function that releases the slot; must be called in every case, and may be called more than once
    * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE

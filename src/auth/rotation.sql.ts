@@ -23,7 +23,7 @@ export type RotatedKeys = readonly [to: Buffer, from: Buffer]
 /** Blocks of a table per transaction: some 800 secrets. */
 const blocksAtOnce = 16
 
-/** Others hold what the step needs. The step was undone and can be repeated. */
+/** Others have locked or changed secrets that the step re-encrypts. The step was undone and can be repeated. */
 export class SecretsInUse extends Error {}
 
 /** Some live processes do not have the new key. The step was undone. */

@@ -24,7 +24,7 @@ interface StoredSecret {
   encrypted: Buffer
 }
 
-/** Makes a new secret. `secret` is what is stored of it. @param masterKey 32 bytes */
+/** Makes a new secret. `secret` has the forms in which it is stored. @param masterKey 32 bytes */
 export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {
   const plain = makeToken('secret')
   return { plain, secret: { hash: sha256(plain), encrypted: encrypt(plain, masterKey) } }

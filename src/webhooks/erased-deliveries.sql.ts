@@ -31,9 +31,9 @@ export async function forgetDelivery(client: ClientBase, delivery: StoredDeliver
 }
 
 /**
- * Returns which of the next deliveries of a schema show events of a folder. A cheap test of the events between the
- * first and the last of a delivery comes first. Then an exact one uses the runs of its numbers and the filters that
- * applied to them.
+ * Finds which of the next deliveries of a schema show events of a folder. A cheap check first looks for any event of
+ * the folder between the first and the last event of a delivery. An exact check then uses the runs of its numbers, with
+ * the filters that applied to them.
  * @param kinds of the folder's events
  * @returns `last`: the last delivery that was examined; undefined if there are no more
  */

@@ -8,15 +8,16 @@ import { firstMatch, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
 /**
- * How long the statement may take. Then its connection is given up, because a server that hangs never ends a statement.
+ * Milliseconds that the statement may take. After that its connection is discarded: a server that hangs never ends a
+ * statement.
  */
 const answerMs = 2_000
 /** How many subscriptions are searched for events, and how many schemas in all of them together. */
 const searchedMax = 200
 
 /**
- * CTEs up to `waiting`: the deliveries and events that wait for subscriptions that receive, each with its subscription
- * and the seconds for which it has waited.
+ * CTEs that end with `waiting`: each delivery or event that waits for a subscription that receives, with the seconds for
+ * which it has waited.
  *
  * A subscription has at most one pending delivery besides its replays. If it has none, its next event is searched for,
  * as dispatchers do: otherwise nothing would be late while no dispatcher works. Events may have numbers already,

@@ -78,7 +78,7 @@ export async function replaySpan(client: ClientBase, { id, collected }: Subscrip
 
 /** @param to the last number to replay. @throws {AppError} ERR-VALIDATION if it was not sent yet */
 export function checkSent(to: number, { collected }: Subscription): void {
-  if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
+  if (collected === 0) throw invalid('to', 'is not the number of a sent event: no event was sent yet')
   if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
 }
 

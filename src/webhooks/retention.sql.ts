@@ -30,7 +30,7 @@ export async function sweepEvents(
   const all = (remove: (client: PoolClient) => Promise<number>) =>
     inParts(stopped, async () => (await whileDelivering(database, remove)) || undefined)
   for (const schemaId of await whileDelivering(database, listSchemas)) {
-    // They get their numbers first: so their next delivery or reader sees how many events are gone.
+    // Events get their numbers before they are deleted: the next delivery or reader sees how many are gone.
     for (const id of await whileDelivering(database, (client) => findUnnumbered(client, schemaId, before))) {
       stopped?.throwIfAborted()
       await numberInParts((run) => whileDelivering(database, run), id)

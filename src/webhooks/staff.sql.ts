@@ -19,7 +19,7 @@ export const subscriptionStates = [
 ] as const
 type SubscriptionState = (typeof subscriptionStates)[number]
 
-/** The console counts deliveries, and events without a number, only up to this: a subscription may have a million. */
+/** The console counts at most this many deliveries, and events without a number: a subscription may have a million. */
 export const countedMax = 1_000
 
 /** Times are ISO 8601, UTC. */
@@ -113,7 +113,7 @@ export async function readBacklog(
     /** Events that are in no delivery, with or without numbers. If above `eventsMax`, there may be even more. */
     events: numbers + unnumbered.events,
     eventsMax: numbers + (counted ?? unnumbered.events),
-    /** When the oldest event or delivery that has not arrived happened or was created: ISO 8601, UTC. */
+    /** Time of the oldest event or delivery that has not arrived: ISO 8601, UTC. */
     since: pendingSince ?? oldest ?? unnumbered.since,
     /** Seconds by which deliveries are late, as in metrics and their alert; undefined if nothing is to be sent. */
     lateSeconds: await readLateness(client, id),
@@ -127,9 +127,9 @@ async function readOldest(client: ClientBase, id: string, after: number): Promis
 }
 
 /**
- * Counts the events that a subscription selects and that have no number yet, and tells when the oldest happened (ISO
- * 8601, UTC). In each schema, it reads no more events than it may count, beginning with the first match. So a rare kind
- * among many others is counted too low.
+ * Counts the events that a subscription selects and that have no number yet, and returns the time of the oldest (ISO
+ * 8601, UTC). In each schema, it reads no more events than it may count, beginning with the first match. So it misses
+ * events of a rare kind among many others.
  */
 function countUnnumbered(client: ClientBase, id: string, counted: number | undefined) {
   const text = `with first as materialized (

@@ -32,8 +32,7 @@ const folderId = z
   .union(
     [
       z.string().regex(idPattern, notAnId),
-      // The message is the one that z.int() itself gives, because a `max` of the same value would report the mistake
-      // twice.
+      // z.int() itself refuses larger numbers. A `max` of the same value would report the mistake twice.
       z.int(notAnId).min(0, notAnId).meta({ maximum: Number.MAX_SAFE_INTEGER }),
     ],
     { error: notAnId },
@@ -128,7 +127,7 @@ const notAPointer =
 const latest = 'latest'
 
 /**
- * A path: `/onEvents` or one of its items. Only an operation that adds may name `-`, the position after the last item.
+ * The path of a field or of an item: `/onEvents`, `/onEvents/0`. Only an operation that adds may name `-`, the position after the last item.
  */
 const pointer = (item: string, position = '') =>
   z

@@ -8,9 +8,8 @@
  *
  * Only the check at connection protects. The one at registration reports a mistake early.
  *
- * Names are resolved by DNS queries of our own rather than getaddrinfo, which blocks one of the four threads that files
- * and hashes share for as long as a subscriber's name server likes. So /etc/hosts is not read, and names of the local
- * network do not resolve.
+ * Names are resolved by DNS queries, not by getaddrinfo: a slow name server would hold one of the four threads that
+ * files and hashes share. So /etc/hosts is not read, and names of the local network do not resolve.
  */
 import dns, { type LookupAddress } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
@@ -173,7 +172,7 @@ async function addressesOf(hostname: string): Promise<LookupAddress[]> {
   if (family !== 0) return [{ address: name, family }]
   // `localhost` is not looked up (RFC 6761, section 6.3).
   if (/(^|\.)localhost$/i.test(name)) return [{ address: '127.0.0.1', family: 4 }]
-  // A resolver of our own accepts a time-out, which the process's default one does not. It queries the same servers.
+  // The process's default resolver takes no time-out. This one does, and queries the same servers.
   const resolver = new dns.promises.Resolver({ timeout: limits.webhookResolveTryMs, tries: 2 })
   resolver.setServers(dns.getServers())
   const deadline = setTimeout(() => resolver.cancel(), limits.webhookResolveMs)

@@ -152,7 +152,7 @@ const forgeries: [string, (number: string, last: string) => string, RegExp][] = 
   [
     'the row before it is removed',
     (_, last) => `delete from audit_rows where number = ${last}`,
-    /begins an epoch after row \d+, and stands after row/,
+    /begins an epoch after row \d+, but follows row/,
   ],
   [
     'it says another last row',

@@ -109,7 +109,7 @@ type ReceiverRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue:
 
 /**
  * Returns what to send to a subscription. `due` is the delivery to send now: a batch comes before replays. `batchWaits`
- * says whether a batch is pending; until it ends, no further batch is created. Returns undefined if the subscription is
+ * states whether a batch is pending; until it ends, no further batch is created. Returns undefined if the subscription is
  * disabled, suspended or has no address, or if its third party is disconnected. Call it after `lockSubscription`.
  */
 export async function findNextDelivery(client: ClientBase, subscriptionId: string, now: number) {

@@ -139,7 +139,7 @@ export class Dispatcher {
     if (isLate || isRetry || this.#nextSearchAt() <= started)
       await this.#transact(ownTurns.poll, async (client) => {
         if (isLate || isRetry) await this.#findRetries(client)
-        // Computed once for both rounds: what the first finds must not stop the second.
+        // Computed once for both rounds: subscriptions that the first finds must not stop the second.
         const busy = this.#busy()
         for (const rounds of [this.#rounds.notified, this.#rounds.polled])
           for (const search of rounds.searches(started, busy)) await this.#search(client, rounds, search)

@@ -3,8 +3,7 @@
  * second (pure).
  *
  * An eighth of the slots is reserved for third parties that hold none. Of the other slots, a third party gets one only
- * while it holds fewer than are free. For a slow subscription, it gets one only while its slow subscriptions hold fewer
- * than half of that. So a single third party that takes all it can holds half of the slots, two hold a third
+ * while it holds fewer than are free. For its slow subscriptions, the limit is half of that. So a single third party that takes all it can holds half of the slots, two hold a third
  * each, and some stay free for the next one. A third party whose own receivers are partly dead keeps room for its live
  * ones. (This is a dynamic threshold, as Choudhury and Hahne share the memory of a switch among its ports. On its own
  * it leaves no slot free when eight third parties arrive one after the other and each takes half of what is left, for
@@ -95,9 +94,8 @@ export class Slots {
   }
 
   /**
-   * Whether a subscription must yield its slot after a delivery. It yields to another one of its own third party,
-   * unless that is slow and could not have the slot. If no slot is free, it also yields to a third party that holds
-   * none.
+   * Whether a subscription must yield its slot after a delivery. It yields to a waiting subscription of its own third
+   * party that may have the slot. If no slot is free, it also yields to a third party that holds none.
    */
   mustYield({ thirdPartyId, isSlow }: Candidate): boolean {
     const share = this.#shares.get(thirdPartyId)!

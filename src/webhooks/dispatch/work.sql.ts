@@ -7,8 +7,8 @@ import type { Search } from './rounds.ts'
 import type { Candidate } from './slots.ts'
 
 /**
- * A subscription that has something to send; or, if its third party has more than were examined, the next one to
- * examine.
+ * A subscription that has something to send. Or the next subscription to examine, if its third party has more of them
+ * than a search examines.
  */
 export interface Work extends Omit<Candidate, 'isSlow'> {
   /** Whether its last delivery failed. */

@@ -13,8 +13,8 @@ export interface EventPage {
   json: string
   events: number
   /**
-   * The last number of the subscription; every event that was committed before the call has one. If all later events
-   * were erased, it is `after` instead: otherwise a reader that reads up to the last number would never end.
+   * The last number of the subscription. Every event committed before the call has a number. If all events after the
+   * given number were erased, this is the given number: a reader that reads up to the last number would never end.
    */
   latest: number
   /** The epoch in which the events of the page got their numbers; the present epoch if the page has no events. */
@@ -24,8 +24,8 @@ export interface EventPage {
 }
 
 /**
- * Reads the events after a number, whatever the state of the subscription. First gives numbers to the events that have
- * none yet.
+ * Reads the events after a number, whatever the state of the subscription. Events without a number get their numbers
+ * first.
  * @param most events per page; a page has fewer if it would exceed `limits.eventPageBytesMax`
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND; ERR-EVENTS-EXPIRED if the next event is no longer kept
  */
@@ -37,7 +37,7 @@ export async function readEvents(
   most: number,
 ): Promise<EventPage> {
   const { schemaId } = owner
-  // Checked once: in a busy schema there are always newer events.
+  // Events are numbered only once for a page: in a busy schema, newer events keep arriving.
   let isNumbered = false
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
@@ -50,13 +50,13 @@ export async function readEvents(
         const events = from < numbered ? await readNext(client, subscriptionId, from, most) : []
         const shown = shownEvents(events, erased)
         const last = events.at(-1)?.sequence
-        // A page without events, because all of its events were erased, would look like the end.
+        // A page whose events were all erased is skipped: an empty page would look like the end.
         if (shown.length === 0 && last !== undefined) {
           from = last
           continue
         }
-        // A reader or the dispatcher may have numbered more events just now. If only erased events are left, there is
-        // nothing to read.
+        // If only erased events are left, there is nothing to read. A page may go beyond `numbered`: a reader or the
+        // dispatcher may have numbered more events just now.
         const latest = from > after && last === undefined ? after : Math.max(numbered, last ?? 0)
         return { ...packPage(subscriptionId, shown), latest, epoch: events[0]?.epoch ?? epoch, erased }
       }
@@ -67,7 +67,7 @@ export async function readEvents(
   }
 }
 
-/** Most ranges of erased numbers per page: they go into a header, and proxies accept only a few thousand bytes. */
+/** Most ranges of erased numbers per page: a header lists them, and proxies accept only a few thousand bytes. */
 const erasedMax = 50
 
 /**
@@ -88,7 +88,7 @@ function shownEvents(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[
 }
 
 /**
- * The events after a number. If numbers jump after it, the events after the jump.
+ * Reads the events after a number. If the numbers jump right after it, reads the events after the jump.
  * @throws {AppError} ERR-EVENTS-EXPIRED
  */
 async function readNext(client: PoolClient, subscriptionId: string, after: number, most: number) {

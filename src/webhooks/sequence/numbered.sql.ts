@@ -5,10 +5,10 @@ import type { NumberedEvent } from '../body.ts'
 import { isErased } from './numbering.sql.ts'
 
 /**
- * The payload of an event. Numbers that were given before firms were told apart, or by a process of the previous
- * version, may belong to events that the owner of the subscription `s` must not hear of (`isHeard`). Such an event
- * keeps its number, and loses what tells of the other firm. An event without firm_id belongs to the firm in its scope,
- * which was written when it was committed.
+ * The payload of an event, as the owner of the subscription `s` may read it. Some numbers belong to events of another
+ * firm: those given before events had a firm, or by a process of the previous version. Such an event keeps its number,
+ * but its scope and data show nothing of the other firm. An event without firm_id belongs to the firm in its scope,
+ * which was recorded when the event was committed.
  */
 const payload = `e.name, e.operation, (extract(epoch from e.created_at) * 1000)::float8 as "createdAt",
   case when h.heard then e.scope else json_build_object('schemaId', e.schema_id) end as scope,
@@ -38,8 +38,8 @@ export const sequenceInRun = `
   r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence`
 
 /**
- * Reads at most `most` events with numbers above `after` and up to `after + most`, ascending. The first of them may be
- * missing: retention has deleted them.
+ * Reads the events with numbers above `after` and up to `after + most`, ascending. The first ones are missing if
+ * retention has deleted them.
  */
 export function readNumbered(client: ClientBase, subscriptionId: string, after: number, most: number) {
   return queryRows<NumberedEvent>(client, {
@@ -60,9 +60,9 @@ export function readNumbered(client: ClientBase, subscriptionId: string, after: 
 }
 
 /**
- * The first number after `after` whose event is still there. If there is none, the next number to be given. (Each
- * schema is swept on its own. So a subscription to all schemas may still have events with lower numbers while others
- * with higher ones are gone.)
+ * Returns the first number after `after` whose event is still kept, or the next number to be given if no such event is
+ * kept. (Retention sweeps each schema separately. So a subscription to all schemas may have lost events with higher
+ * numbers than that.)
  */
 export function oldestNumber(client: ClientBase, subscriptionId: string, after = 0) {
   const text = `with r as materialized (
@@ -78,9 +78,9 @@ export function oldestNumber(client: ClientBase, subscriptionId: string, after =
 }
 
 /**
- * Looks for a jump of the numbers, where an epoch began, right after `after`. Returns the last number of the jump: the
- * event with the next number is the first one of the new epoch. Also finds a jump that began below `after`. Returns
- * undefined if there is no jump, or if events before it are no longer kept.
+ * Finds the jump to a new epoch that begins right after the number `after`, or that skipped it. Returns the last number
+ * that the jump skipped: the first event of the new epoch has the next number. Returns undefined if there is no such
+ * jump, or if events between `after` and the jump are no longer kept.
  */
 export function findJump(client: ClientBase, subscriptionId: string, after: number) {
   const text = `select next.first_sequence::float8 - 1
@@ -90,7 +90,7 @@ export function findJump(client: ClientBase, subscriptionId: string, after: numb
   return queryValue<number | undefined>(client, text, [subscriptionId, after])
 }
 
-/** How many of the numbers above `after` were given to events. The numbers of a gap were not. */
+/** Counts the numbers above `after` that events have. Numbers that a jump skipped do not count. */
 export function countNumbers(client: ClientBase, subscriptionId: string, after: number) {
   const text = `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8
      from sequence_runs where subscription_id = $1 and last_sequence > $2`

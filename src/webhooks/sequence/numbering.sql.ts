@@ -79,26 +79,26 @@ const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased"
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * The number before the first one of an epoch. It is beyond all numbers that a lost server may have given: two million
- * for each second since 2026, as in `beyond_lost`. For a single schema it is computed from the event `e`, so that it
- * stays the same if a crash loses the dispatcher's transaction. The number of the epoch tells apart servers whose clocks
- * differ a little. It adds a quarter of a second's worth at most: a successor of a server that is lost, too, begins
- * later, and subscribers must never see lower numbers than before.
+ * The last number that the jump to an epoch skips. It is beyond all numbers that a lost server may have given: two
+ * million for each second since 2026, as in `beyond_lost`. For a single schema, the time is that of the event `e`, so
+ * that the number stays the same if a crash loses the dispatcher's transaction. The number of the epoch is added, so
+ * that servers whose clocks differ a little jump to different numbers. It adds less than 500,000, a quarter of a second:
+ * the successor of a server that is lost as well begins later, and subscribers must never see lower numbers than before.
  */
 const timed = `floor(2000000 * extract(epoch from
     case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
   + given.epoch % 500000`
 /**
- * `timed`; or further, if numbers are ahead of the time: after two epochs within a second, or a failover of an older
- * version.
+ * `timed`, or a larger number if the numbers given so far are ahead of the time: after two epochs within a second, or
+ * after a failover by an older version.
  */
 const beyondLost = `case when ${timed} > s.numbered + 1000000 then ${timed} else s.numbered + 4000000000 end`
 
 /**
  * Numbers the first `$3` matches among the next `$2` events of one schema, beginning with its first match and ending
  * where the epoch changes. The schema is the one whose first match has the lowest id. A run also ends before an event
- * that its kinds and folders select but its owner may not hear of: the numbers of a run are counted by kinds and
- * folders alone, as before firms were told apart. Events of several schemas have no common order of commits, so the
+ * that the kinds and folders select but the owner may not hear of: the numbers of a run are counted by kinds and folders
+ * alone, as in versions without firms. Events of several schemas have no common order of commits, so the
  * order of their numbers must outlive a crash: that commit waits for the disk.
  * A known cost: where events of two firms alternate, each event begins a run. A column sequence_runs.firm_id would let
  * a run pass over events that its firm may not hear of.
@@ -147,7 +147,7 @@ const numbering = (columns: string, until = '') => `
 
 /** How many events of a schema are read to find those to deliver next. */
 const deliveryWindow = 1_000
-/** How many are read where many are numbered at once: it takes some hundredths of a second. */
+/** How many events are read when many are numbered at once. That takes some hundredths of a second. */
 const wideWindow = 10_000
 
 /**
@@ -164,8 +164,8 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
 
 /**
  * Returns the last number of a subscription, the present epoch, whether there are events without a number, and whether
- * a delivery waits for a retry. A reader that knows a later number than the last may have it from a lost server. Then
- * this passes the gate, which tells the reader of the new epoch.
+ * a delivery waits for a retry. A reader may have a later number than the last one: from a server that is lost. The
+ * statement then passes the gate, so that the reader learns of the new epoch.
  * @param after the number that the reader has
  */
 export async function readNumbering(client: ClientBase, subscriptionId: string, after: number) {

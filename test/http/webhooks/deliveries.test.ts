@@ -211,7 +211,7 @@ describe('a replay', () => {
   test('is refused for numbers that were not sent or are no longer kept, and for any other input', async () => {
     const { id } = await stage.subscribe('/refused')
     expect(issuesOf(await replay(id, { from: 1, to: 1 }))).toEqual({
-      to: 'is the number of no event that was sent: nothing was sent yet',
+      to: 'is not the number of a sent event: no event was sent yet',
     })
     await deliverEach(id, '/refused', ['a', 'b'])
     const shape = 'must be {"from":1042,"to":1061} with numbers of events, or {"failed":true}'
