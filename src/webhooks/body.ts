@@ -69,10 +69,14 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]) {
   }
 }
 
-/** Returns an event as JSON, as this subscription gets it (docs/spec/webhooks.md#notification). */
+/**
+ * Returns an event as JSON, as this subscription gets it (docs/spec/webhooks.md#notification). Receivers verify
+ * signatures over the JSON that they parse and serialize again. That gives the same bytes, because `JSON.stringify`
+ * already writes keys that look like numbers first, and -0 as 0. Scope and data must be plain JSON values.
+ */
 export function notificationOf(subscriptionId: string, event: StoredEvent): string {
   const { id, name, operation, scope, data, createdAt } = event
-  return stableJson({ name, operation, scope, data, webhookId: webhookId(subscriptionId, id), createdAt })
+  return JSON.stringify({ name, operation, scope, data, webhookId: webhookId(subscriptionId, id), createdAt })
 }
 
 /**
@@ -85,18 +89,4 @@ export function webhookId(subscriptionId: string, eventId: string): string {
   bytes[6] = (bytes[6]! & 0x0f) | 0x50
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   return bytes.toString('hex', 0, 16).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-/**
- * Returns JSON that is unchanged when a receiver parses it and calls `JSON.stringify` again, because receivers verify
- * signatures that way. One round trip is not enough: parsing reorders keys that look like numbers, loses the sign of
- * -0, and keeps only one of two equal keys.
- */
-export function stableJson(value: unknown): string {
-  let text = JSON.stringify(value)
-  for (;;) {
-    const again = JSON.stringify(JSON.parse(text))
-    if (again === text) return text
-    text = again
-  }
 }

@@ -127,7 +127,8 @@ const notAPointer =
 const latest = 'latest'
 
 /**
- * The path of a field or of an item: `/onEvents`, `/onEvents/0`. Only an operation that adds may name `-`, the position after the last item.
+ * The path of a field or of an item: `/onEvents`, `/onEvents/0`. Only an operation that adds may name `-`, the position
+ * after the last item.
  */
 const pointer = (item: string, position = '') =>
   z

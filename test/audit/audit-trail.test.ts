@@ -1,4 +1,7 @@
-/** How rows reach the audit while the database is away, twice, late, or the process dies; and how old ones leave it. */
+/**
+ * How rows reach the audit: while the database is away, in batches that are sent twice, and when the process dies. How
+ * retention deletes old rows.
+ */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -41,7 +44,7 @@ const idsOf = async (prefix: string) =>
     .reverse()
 const verified = async () => (await cli(database.ownerUrl, 'audit', 'verify')).out
 
-test('rows wait while the database is away; those that no longer fit are counted in a row of their own', async () => {
+test('rows wait while the database is away, and one more row counts those beyond the limit', async () => {
   const proxy = await startProxy(database.serviceUrl)
   const pool = createPool(proxy.url, { max: 1, applicationName: 'grandlivre test' })
   const logged: (keyof LogEvents)[] = []
@@ -95,7 +98,7 @@ test('rows whose content the database refuses are counted, and do not hold up ot
   expect(JSON.parse(lost!.details)).toMatchObject({ rows: 2 })
 })
 
-test('while the database refuses every row, lost rows are still counted, and closing the trail ends', async () => {
+test('the trail counts lost rows and can be closed while the database refuses every row', async () => {
   const logged: unknown[] = []
   const trail = new AuditTrail(
     service,

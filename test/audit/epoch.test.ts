@@ -1,6 +1,6 @@
 /**
- * The audit across epochs: three servers in a row that took the place of another, with and without rows in between. The chain
- * stays whole, an anchor of a lost row differs from one whose row was cut off, and no other jump passes.
+ * The audit across epochs: three servers replace one another, with and without rows in between. The chain stays whole.
+ * Verification tells an anchor whose row was lost from an anchor whose row was cut off, and accepts no other jump.
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
@@ -54,10 +54,10 @@ beforeAll(async () => {
 })
 afterAll(() => client.release(true))
 
-test('the first row of each of three epochs is marked as the first, by every writer', async () => {
+test('every writer marks the beginning of an epoch with a row of its own', async () => {
   await append([row('2020-01-01T00:00:00Z'), row()])
   await takePlace()
-  // The service appends first, then staff, then nobody does until the next one.
+  // The service appends first in one epoch, and staff in the next. The third epoch has no row.
   await append([row(), row()])
   epochs.push(await epochNow())
   await takePlace()
@@ -113,7 +113,7 @@ test('staff read the start of an epoch in words', async () => {
   expect(out).toContain(`epoch ${epochs[1]} follows ${epochs[0]}; rows after 2 may be lost`)
 })
 
-test('an anchor of a row lost in a failover is answered with that failover; earlier and later anchors are compared', async () => {
+test('verification names the failover that lost the row of an anchor, and compares any other anchor', async () => {
   for (const [index, end] of ends.entries()) {
     expect(await verify('--anchor', `${end.count}:${end.hash}`)).toMatchObject({ code: 0, error: '' })
     const { number, at } = begun[index]!
@@ -132,7 +132,7 @@ test('an anchor of a row lost in a failover is answered with that failover; earl
   expect(beyond).toMatchObject({ code: 1, out: expect.stringContaining('its end was cut off') })
 })
 
-/** Makes all hashes fit again, as one who owns the database can. */
+/** Makes all hashes fit again, as the owner of the database can. */
 const rehash = `do $$ declare each audit_rows; before bytea := (select hash from audit_start); begin
   for each in select * from audit_rows order by number loop
     before := audit_hash(before, each);
@@ -141,7 +141,7 @@ const rehash = `do $$ declare each audit_rows; before bytea := (select hash from
   update audit_head set count = (select max(number) from audit_rows), hash = before;
 end $$`
 
-/** Each takes the number of a row that begins an epoch, and of the row before. */
+/** Each function takes the numbers of a row that begins an epoch and of the row before it. */
 const forgeries: [string, (number: string, last: string) => string, RegExp][] = [
   ['the row is removed', (number) => `delete from audit_rows where number = ${number}`, /is missing/],
   [
@@ -203,14 +203,17 @@ async function problemAfter(text: string): Promise<string | undefined> {
   }
 }
 
-test.each(forgeries)('this change is found although all hashes fit: %s', async (_, falsify, problem) => {
-  expect(await problemAfter(rehash)).toBeUndefined()
-  // The last one, whose former epoch has a row, too.
-  const text = falsify(begun[2]!.number, ends[2]!.count)
-  expect(await problemAfter(`${text}; ${rehash}`)).toMatch(problem)
-})
+test.each(forgeries)(
+  'verification finds this change although all hashes fit: %s',
+  async (_, falsify, problem) => {
+    expect(await problemAfter(rehash)).toBeUndefined()
+    // The last row that begins an epoch: its former epoch has such a row, too.
+    const text = falsify(begun[2]!.number, ends[2]!.count)
+    expect(await problemAfter(`${text}; ${rehash}`)).toMatch(problem)
+  },
+)
 
-test('when rows before an epoch are cut off and replaced by one that fits, only the anchor reveals it, and staff compare the time', async () => {
+test('verification names the failover to staff if rows before an epoch were cut off and all hashes fit', async () => {
   const { number } = begun[2]!
   const { count, hash } = ends[2]!
   await client.query('begin; set local session_replication_role = replica')
@@ -223,7 +226,7 @@ test('when rows before an epoch are cut off and replaced by one that fits, only 
   expect(verified.lostIn).toMatchObject({ number, last: begun[1]!.number, at: begun[2]!.at })
 })
 
-test('a head of the chain that names another epoch is found', async () => {
+test('verification finds a head of the chain that names another epoch', async () => {
   expect(await problemAfter('update audit_head set epoch = epoch + 1')).toMatch(/The head names epoch/)
 })
 

@@ -60,7 +60,7 @@ test('an export records who asked, for what, and the evidence of what was sent',
   expect(Math.abs(Number(row.at) * 1000 - Date.now())).toBeLessThan(60_000)
 })
 
-test('HEAD requests, 304 answers and refusals record their outcome, but no evidence of data, as they sent none', async () => {
+test('HEAD requests, 304 answers and refusals record their outcome, and no evidence of data', async () => {
   const answer = await download(movements(), as('first'))
   const etag = String(answer.headers.etag)
   await download(movements(), as('again', { 'if-none-match': etag }))
@@ -92,7 +92,7 @@ test('HEAD requests, 304 answers and refusals record their outcome, but no evide
   })
 })
 
-test('a transfer that the client cuts off is recorded as cut, however many bytes were counted', async () => {
+test('a transfer that the client cuts off is recorded as cut, without rows and digest', async () => {
   const message = await open(movementsUrl(stage.url, { idExercice: largeExercice }), as('cut'))
   message.destroy()
   expect(await rowOf('cut')).toMatchObject({ outcome: 'cut', rows: null, sha256: null, folderId })
@@ -105,7 +105,7 @@ test('a full export records who received its address, and each download', async 
   await fetch(job.url!, { headers: { 'x-request-id': 'part', range: 'bytes=10-19' } }).then((part) =>
     part.text(),
   )
-  // Each look at the status has the id of the trigger here, and the last has the address.
+  // The status is read under the request id of the trigger. The last such row has the address of the file.
   const { details } = await rowOf('triggered')
   expect(JSON.parse(details)).toMatchObject({ exportId: job.id })
   await until(async () =>

@@ -95,7 +95,7 @@ describe('a caller is refused with a distinct code', () => {
     expect(await refused(credentials(ending, secret))).toEqual([401, code])
   })
 
-  // Which would open all routes to it. The secret is known, so the refusal names the token.
+  // The previous version knows no groups, and would open all routes to such a token.
   test('with a token that has groups, by a process of the previous version', async () => {
     const asked = async (groups: TokenGroup[] | null) => {
       const { token } = await staff.token('ONE', 'api', folders.first, { groups })
@@ -162,7 +162,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
-  test('is answered as not found, whether it belongs to another firm or tenant or does not exist', async () => {
+  test('is not found if it does not exist, or belongs to another firm or tenant', async () => {
     for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
@@ -170,7 +170,7 @@ describe('the folder of a request', () => {
     expect(await of(foreign, { 'society-id': '211' })).toEqual(reached)
   })
 
-  test('must not be named twice differently; this is reported with all other problems', async () => {
+  test('may not differ between header and parameter; this is reported with all other problems', async () => {
     for (const token of [company, firm]) {
       const headers = { ...credentials(token, secret), 'society-id': '111' }
       const { status, body } = await get(`${movements}&accountingFolderId=112&foo=1`, headers)
@@ -199,7 +199,7 @@ describe('key/info', () => {
     { path: '/api/v1/mad/movements', method: 'get' },
   ]
 
-  test('lists exactly the routes that need a token of its level, without PATCH, which its format cannot express', async () => {
+  test('lists all routes that need a token, except PATCH, which its format cannot express', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).body
     const protectedRoutes: { path: string; method: string }[] = []
     for (const path of Object.keys(paths))
@@ -311,7 +311,7 @@ test('the database holds no token or secret in plain text', async () => {
     texts.push(...rows.map(({ row }) => row))
   }
   const stored = texts.join('\n')
-  // The tokens are there, by their last characters.
+  // The database holds the last characters of each token.
   expect(stored).toContain(company.token.slice(-4))
   for (const text of [secret, company.token, firm.token]) {
     expect(stored).not.toContain(text)

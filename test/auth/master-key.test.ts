@@ -1,4 +1,4 @@
-/** A database knows the fingerprint of its key, and refuses every other before anything is written. */
+/** A database knows the fingerprint of its key, and refuses every other key before anything is written. */
 import { createHmac, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ afterEach(async () => {
   await rm(dataDir, { recursive: true })
 })
 
-/** With secrets under `testMasterKey`, as code from before fingerprints has left it. */
+/** Makes a database with secrets under `testMasterKey`, as the code before fingerprints left it. */
 async function makeOld(): Promise<void> {
   database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
@@ -41,7 +41,7 @@ async function makeOld(): Promise<void> {
   )
 }
 
-/** With secrets and the fingerprint of `testMasterKey`. */
+/** Makes a database with secrets and the fingerprint of `testMasterKey`. */
 async function makeKnown(): Promise<void> {
   await makeOld()
   expect(await start(testMasterKey)).toBeUndefined()

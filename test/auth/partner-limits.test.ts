@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const limit = (...words: string[]) => cli(stage.database.ownerUrl, 'partner', 'limits', ...words)
 
-test('the limits of a partner count for all its tokens, at once in every process, until they are removed', async () => {
+test('the limits of a partner apply to all its tokens, in every process at once, until they are removed', async () => {
   const secret = await stage.staff.thirdParty('NARROW')
   const tokens = [
     credentials(await stage.staff.token('NARROW', 'firm', folders.first), secret),

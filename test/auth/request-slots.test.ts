@@ -51,7 +51,7 @@ async function locks(): Promise<number> {
   return rows[0].count
 }
 
-/** Returns when they are gone: until then they still hold their locks. */
+/** Returns when the connections are gone: until then they hold their locks. */
 async function killConnections(): Promise<void> {
   const { rows } = await staff.query(
     `select pid, pg_terminate_backend(pid) from pg_stat_activity

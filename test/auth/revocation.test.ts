@@ -1,6 +1,6 @@
 /**
  * Nothing that is committed after a revocation reaches a request that waits
- * (docs/spec/interface.md#tokens-and-secrets): neither data, nor its cursor, nor that nothing has changed.
+ * (docs/spec/interface.md#tokens-and-secrets): no data, no cursor, and no answer that nothing has changed.
  *
  * The last three tests race a revocation with the answer of a request that a change has woken. `npm run
  * test:revocations` tries each 200 times (REVOCATIONS), and requires that some answers came before and some after it.
@@ -31,7 +31,7 @@ interface Caller {
   code: string
   tokenId: string
   headers: Record<string, string>
-  /** Of the folder when the caller was made. */
+  /** The cursor of the folder when the caller was made. */
   cursor: string
   subscriptionId: number
 }
@@ -70,7 +70,7 @@ const waitingPaths = {
     `/api/v1/webhook/${subscriptionId}/events?wait=${wait}`,
 }
 
-/** Asks, and returns once the caller has been let in each time. */
+/** Sends a request to each path, and returns once the service has admitted all of them. */
 async function ask(caller: Caller, ...paths: string[]): Promise<{ all: Promise<Download[]> }> {
   const counted = async () =>
     (await sql('select requests from rate_windows where token_id = $1', [caller.tokenId])).rows[0].requests
@@ -163,7 +163,7 @@ describe.each(Object.entries(revocations))('a request that waits while %s', (_, 
   })
 })
 
-test('a request that waits past a revocation is not told that nothing has changed', async () => {
+test('a request that waits past a revocation is refused, and not answered as unchanged', async () => {
   const caller = await newCaller('firm')
   const answers = await ask(caller, ...Object.values(waitingPaths).map((path) => path(caller, 1)))
   await sql('update tokens set revoked_at = now() where id = $1', [caller.tokenId])
@@ -220,7 +220,7 @@ async function insertExport(): Promise<string> {
   return id
 }
 
-/** Requests of one round: a change wakes all, and the moments of their answers spread around the revocation. */
+/** Requests of one round. One change wakes all, so some answers come before the revocation and some after it. */
 const atOnce = 8
 /** @param mostMs longer than an answer takes: data have to be exported first */
 const aMoment = (mostMs = 20) => delay(Math.random() * mostMs)

@@ -11,7 +11,7 @@ const requests = forEachTest(() =>
   createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' }),
 )
 
-test('events and finished deliveries are removed after thirty days, however many; younger and unfinished ones stay', async () => {
+test('the sweep removes events and finished deliveries after thirty days; younger and unfinished ones stay', async () => {
   await staff.thirdParty('SWEPT')
   await staff.client.query(`
     set search_path = grandlivre;
@@ -45,7 +45,7 @@ test('events and finished deliveries are removed after thirty days, however many
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 0, deliveries: 0 })
 })
 
-test('an event that a subscription has yet to collect stays, unless the subscription is disabled or suspended, or its third party disconnected', async () => {
+test('an event stays until each active subscription has collected it; disabled, suspended and disconnected ones keep no event', async () => {
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
   // Old events: one that no subscription receives, then the first event that each subscription has yet to
   // collect.
@@ -78,9 +78,9 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
   expect(await kept()).toEqual([])
 })
 
-test('the sweep removes the numbers of deleted events in any number of runs, and deliveries that wait for a disconnected third party', async () => {
+test('the sweep removes thousands of runs of deleted events, and deliveries that wait for a disconnected third party', async () => {
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
-  // As of a subscription that got each event in a delivery of its own; the first runs are of the other schema.
+  // Each event of the subscription had a delivery, and so a run, of its own. The first runs are of the other schema.
   await staff.client.query(`
     set search_path = grandlivre;
     insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position, numbered,

@@ -153,7 +153,7 @@ test('a ping names a moved folder only to its company, not to the firm that it l
   })
 })
 
-test('thousands of events of another firm in between cause no delay', async () => {
+test('a firm gets its events in order, even with thousands of events of another firm between them', async () => {
   const id = await subscribe(firm, 'firm')
   const many = Array.from({ length: 2_500 }, (_, at) => documentEvent(`of the other ${at}`, '121'))
   const mixed = Array.from({ length: 2_500 }, (_, at) => documentEvent(`m${at}`, at % 2 ? '121' : '111'))
@@ -175,7 +175,7 @@ test('numbers and deliveries stored before events had a firm reveal nothing abou
   stage.receiver.behave(`${path}pushed`, answerWith(500))
   const id = await subscribe(firm, '', { postUrl: null })
   const pushed = await subscribe(firm, 'pushed')
-  // As a process of the version before numbers and stores them: without asking for the firm.
+  // As a process of the previous version numbers and stores events: without regard to the firm.
   await stage.sql(`update grandlivre.subscriptions set level = 'staff', firm_id = null`)
   const names = ['own', 'of the other', 'of all']
   await stage.publish([

@@ -31,7 +31,7 @@ test('events that no dispatcher has collected count as late for the subscription
   const { oldestSeconds } = await health()
   expect(oldestSeconds).toBeGreaterThan(50)
   expect(oldestSeconds).toBeLessThan(1_000)
-  // The other one selects no such event.
+  // The other subscription selects no such event.
   await stage.sql('delete from subscriptions where id = $1', [all])
   expect(await health()).toMatchObject(none)
 })

@@ -30,7 +30,7 @@ async function subscribeByToken(level: 'api' | 'firm' = 'api') {
   return { id: body.id as number, token }
 }
 
-/** Made by staff, for all schemas, and the same third party. */
+/** A subscription that staff created for the whole schema, of the same third party. @returns its path */
 async function subscribeByStaff(): Promise<string> {
   const [{ id: thirdPartyId }] = await stage.sql(`select id from grandlivre.third_parties where code = 'ONE'`)
   const postUrl = `${stage.receiver.url}${path}-staff`
@@ -48,11 +48,11 @@ const stateOf = async (id: number) => {
   const found = await stage.asOwner((client) => readSubscription(client, String(id)))
   return found!.isSuspended ? 'suspended' : 'open'
 }
-/** As if its retry were due. */
+/** Makes all pending retries due. */
 const makeDue = () =>
   stage.sql(`update grandlivre.deliveries set next_attempt_at = now() where state = 'pending'`)
 
-/** Searches that find what is due: what staff subscribed to arrives by the same ones. */
+/** Waits for three searches. Each delivers an event to the subscription of staff, and would find everything due. */
 async function searchRepeatedly(staffs: string) {
   for (const name of ['x', 'y', 'z']) {
     await publish(name)
@@ -70,7 +70,7 @@ test.each([
   ['api', 'expiry', expire],
   ['firm', 'expiry', expire],
 ] as const)(
-  'with its only token (%s) ended by %s a subscription gets nothing; a new token brings all in order',
+  'a subscription whose only token (%s) ended by %s gets nothing; after a new token it gets all events in order',
   async (level, _, end) => {
     const { id, token } = await subscribeByToken(level)
     const staffs = await subscribeByStaff()
@@ -147,7 +147,7 @@ test.each([
     (id: string, at: string) =>
       stage.sql(`update grandlivre.tokens set expires_at = ${at}, revoked_at = now() where id = ${id}`),
   ],
-])('the time after %s is not counted: the receiver still has the rest of its five days', async (_, end) => {
+])('the five days of a failing receiver do not include a suspension that began with %s', async (_, end) => {
   const { id, token } = await subscribeByToken()
   stage.receiver.behave(path, answerWith(500))
   await publish('a')
@@ -156,7 +156,7 @@ test.each([
   const ago = (days: number) => `now() - interval '${days} days'`
   await stage.sql(`update grandlivre.subscriptions set failing_since = ${ago(14)} where id = ${id}`)
   await end(token.id, ago(10))
-  // Neither of these ever kept it going, and the second one ends no suspension.
+  // Neither of the first two tokens opens the subscription. The third ends the suspension.
   await stage.issue('api', folder, { expiresAt: inDays(-11) })
   await stage.issue('api', folder, { groups: ['movements'], expiresAt: inDays(1) })
   await stage.issue('api', folder)

@@ -119,7 +119,7 @@ describe('the URL of a target', () => {
     expect(vetUrl(`https://example.com/${'x'.repeat(2028)}`, rules)).toBeUndefined()
   })
 
-  test('may be http and private if the operator allows it, but nothing else', () => {
+  test('may be http or private if the operator allows it; every other rule stays', () => {
     const allowed = ['http://127.0.0.1:8080/', 'http://localhost/', 'https://10.0.0.1/', 'http://[::1]:1/']
     expect(allowed.filter((url) => vetUrl(url, { allowInsecure: true }) !== undefined)).toEqual([])
     const still = ['ftp://127.0.0.1/', 'http://a:b@127.0.0.1/', 'http://127.0.0.1:0/', 'no address']

@@ -11,7 +11,7 @@ afterEach(() => stage.sql('delete from grandlivre.subscriptions'))
 
 let path: string
 let id: number
-/** A receiver is down, and its next attempt is ten minutes away, the fifth of the table. */
+/** A receiver is down, and its fifth attempt is ten minutes away. */
 beforeEach(async ({ task }) => {
   path = `/${task.id}`
   stage.receiver.behave(path, answerWith(500))
@@ -56,15 +56,18 @@ test.each(acts)('%s sends waiting deliveries at once', async (_, act) => {
   expect(received()).toEqual(['a'])
 })
 
-test.each(acts.slice(1))('%s does not move the retry for a receiver that is still down', async (_, act) => {
-  const planned = await nextAttempt()
-  await act()
-  await until(async () => (await waiting()).attempts === 5)
-  expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
-  expect(await nextAttempt()).toEqual(planned)
-})
+test.each(acts.slice(1))(
+  '%s does not move the planned retry if the receiver is still down',
+  async (_, act) => {
+    const planned = await nextAttempt()
+    await act()
+    await until(async () => (await waiting()).attempts === 5)
+    expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
+    expect(await nextAttempt()).toEqual(planned)
+  },
+)
 
-/** Lets time pass: each time that the service compares with the present moves into the past. */
+/** Lets time pass: moves every time that the service compares with the present into the past. */
 const pass = (seconds: number) =>
   stage.sql(
     `with s as (
@@ -80,7 +83,7 @@ const pass = (seconds: number) =>
     [seconds],
   )
 
-/** Seconds until the next attempt, when none is under way; null if there is none any more. */
+/** Waits until no attempt is under way. @returns seconds until the next attempt; null if the delivery has ended */
 async function settled(): Promise<number | null> {
   let left: number | null = 0
   await until(async () => {
@@ -100,7 +103,7 @@ test('a delivery fails after about three days, even if its events are read all t
       await read()
       left = await settled()
     }
-    // Five seconds at least, so that what a read has sent ahead is sent.
+    // At least five seconds, so that an attempt that a read has brought forward is sent.
     const seconds = Math.max(left! / 3, Math.min(left! + 0.01, 6))
     await pass(seconds)
     passed += seconds
@@ -141,7 +144,7 @@ test('patches in a loop send waiting deliveries at most once in five seconds', a
   expect(new Date(planned).getTime() - new Date(await nextAttempt()).getTime()).toBe(5_000)
 })
 
-test('a failed ping sends no deliveries, nor does reading a subscription that is disabled or has no address', async () => {
+test('neither a failed ping nor a read of a disabled or pull-only subscription sends waiting deliveries', async () => {
   await stage.call('POST', `/${id}/ping`)
   expect(await waiting()).toMatchObject({ attempts: 4, waits: true })
   for (const state of [

@@ -19,7 +19,7 @@ import { createTenants, credentials, folders } from '../../support/ledgers/tenan
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { request, startTestService, type TestService, testMasterKey } from '../../support/service.ts'
 
-/** Of what a rotation passes through within some milliseconds, on a busy machine too. */
+/** For states of a rotation that last some milliseconds, on a busy machine too. */
 const patient = { interval: 5, timeout: 20_000 }
 const fresh = randomBytes(32)
 const both = { masterKey: fresh, formerMasterKey: testMasterKey }
@@ -130,7 +130,7 @@ test('a process with both keys keeps working through a rotation; afterwards the 
 })
 
 test('a rotation names a process that lacks the new key, and changes nothing', async () => {
-  // A name in its address hides none of its sessions.
+  // An application name in the address does not hide the sessions of the process.
   const databaseUrl = `${database.ownerUrl}&application_name=ledger`
   const service = await start({ masterKey: testMasterKey, databaseUrl })
   const status = async () => (await command(keysOf(testMasterKey), 'status')).out
@@ -152,12 +152,12 @@ test('a process of an earlier version counts as one that lacks the new key', asy
   await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, patient).toBe(0)
 })
 
-test('a process that lacks the key and is seen only after the rotation began prevents its last step', async () => {
-  // What is left of one that has lost the session of its dispatcher.
+test('the last step of a rotation refuses a process without the key that appeared after the first step', async () => {
+  // A session of a process that has lost the session of its dispatcher.
   const others = await connectAs('grandlivre notifications')
   const rotation = rotate(fresh, testMasterKey)
   await expect.poll(hasBegun, patient).toBe(1)
-  // The command would have ended by then.
+  // Without the other session, the command would have ended by then.
   await delay(500)
   const back = await connectAs('grandlivre dispatcher web-1:4711 0.2.0')
   const refused = await rotation

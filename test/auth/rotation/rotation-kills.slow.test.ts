@@ -213,7 +213,7 @@ async function kill(stage: Stage, to: number, afterMs: number): Promise<Place> {
   return placeOf(stage, keys[to]!)
 }
 
-/** Deliveries with a signature that is of no secret, or without one. */
+/** Deliveries without a signature, or with a signature that no secret made. */
 function wrongOf({ received, known }: Stage) {
   const isOf = (secrets: readonly string[], text: string, given: string, encoding: 'hex' | 'base64') =>
     secrets.some((secret) => {
@@ -280,7 +280,7 @@ test('killing rotate-key under load loses no secret, and every delivery has a va
   for (const { url } of services) expect((await fetch(`${url}/readyz`)).status).toBe(200)
   for (const { kill } of services) await kill()
 
-  // The one key is enough for every secret, a process, and the audit.
+  // One key is enough for every secret, a process, and the audit.
   const { rows } = await staff.client.query(
     `select secret_encrypted as sealed from third_party_secrets union all select secret_encrypted from signing_secrets`,
   )

@@ -148,7 +148,7 @@ test('two kills and a restart lose no event, keep the order and repeat few event
     const once = [...new Set(numbers)]
     expect(once, path).toEqual(inOrder.slice(0, once.length))
     // At most one request was under way at each of the three interruptions. Failures are repeated by design.
-    // So may be what takes nine seconds: on a busy machine that exceeds the timeout of ten.
+    // Requests that take nine seconds may be repeated as well: on a busy machine they exceed the timeout of ten.
     if (path.startsWith('/healthy/')) expect(numbers.length - once.length, path).toBeLessThanOrEqual(300)
   }
   expect(receiver.forged).toEqual([])

@@ -1,4 +1,4 @@
-/** What receivers that hang, fail or have a backlog cost others, on a real database and real HTTP. */
+/** How little receivers that hang, fail or have a backlog delay others, on a real database and real HTTP. */
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { forEachTest } from '../../support/for-tests.ts'

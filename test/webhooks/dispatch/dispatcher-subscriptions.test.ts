@@ -19,7 +19,7 @@ import { until } from '../../support/until.ts'
 const stage = forEachTest(setWebhookStage)
 const pool = forEachTest(() => createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' }))
 
-test('the newest secret signs as soon as it is rotated in', async () => {
+test('a new secret of the third party signs from the next delivery on', async () => {
   await stage.subscribe('/one')
   stage.dispatch()
   await stage.publish(documents(['before']))

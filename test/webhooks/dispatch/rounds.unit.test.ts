@@ -42,7 +42,7 @@ test('no search runs until there is news, then all third parties with news are s
   expect(rounds.searches(0, noneBusy)).toEqual([others(null)])
 })
 
-test('a third party too large for one search continues where it stopped, after a pause, beside all others', () => {
+test('the search of a large third party continues where it stopped, after a pause, while others are searched', () => {
   rounds.notify('1')
   finish(rounds.searches(0, noneBusy), { x: '101' })
   expect([rounds.searches(0, noneBusy), rounds.dueAt(noneBusy)]).toEqual([[], pauseMs])
@@ -63,7 +63,7 @@ test('a third party too large for one search continues where it stopped, after a
   expect(rounds.searches(2 * pauseMs, noneBusy)).toEqual([others(['3'])])
 })
 
-test('news during a search is searched afterwards, for every third party', () => {
+test('news that arrives during a search is searched afterwards, for every third party', () => {
   rounds.notify('1')
   const first = rounds.searches(0, noneBusy)
   rounds.notify('2')

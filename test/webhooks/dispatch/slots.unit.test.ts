@@ -57,7 +57,7 @@ test('two greedy third parties get a third each, whichever comes first', () => {
   expect([heldBy('x', held), heldBy('y', held)]).toEqual([75, 75])
 })
 
-test('a newcomer gets a slot at once, though a dozen greedy third parties came before it', () => {
+test('a newcomer gets a slot at once, even if a dozen greedy third parties came before it', () => {
   const slots = new Slots(count)
   for (let other = 0; other < 12; other++) {
     crowd(slots, `greedy${other}`, 1_000)
@@ -109,7 +109,7 @@ test('the subscriptions of a third party take turns', () => {
     expect(new Set(turns.slice(round * 1_000, (round + 1) * 1_000)).size).toBe(1_000)
 })
 
-test('a subscription that waits already keeps its place in the queue', () => {
+test('a subscription that is queued again keeps its place in the queue', () => {
   const slots = slotsWith(['x', 200])
   const [first] = assignAll(slots)
   slots.wait(candidate('x', 112))

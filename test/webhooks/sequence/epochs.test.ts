@@ -1,7 +1,7 @@
 /**
- * Numbers of events across epochs: those that are left keep theirs, no number stands for two events, and deliveries and
- * readers learn where events may have been lost. A server name of another server stands for a promotion; what was lost is
- * what nobody has numbered here.
+ * Numbers of events across epochs: remaining events keep their numbers, no two events share a number, and deliveries and
+ * readers show where events may have been lost. The tests change the name of the server instead of promoting another.
+ * Lost events are events that were never numbered here.
  */
 import { expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
@@ -17,7 +17,7 @@ const pool = forTests(() => createPool(stage.serviceUrl, { max: 2, applicationNa
 
 const epochNow = async (): Promise<number> =>
   Number((await stage.sql('select last_value as epoch from epoch'))[0].epoch)
-/** As if the name in the database were that of a former primary. */
+/** Writes another name of the server into the database, as if it had replaced a primary. */
 const becomeOther = () => stage.sql(`select setval('server_name', 1)`)
 const add = (...names: string[]) => stage.publish(documents(names))
 
@@ -29,7 +29,7 @@ interface Numbered {
   epoch: number
 }
 
-/** As a dispatcher numbers them. */
+/** Numbers all remaining events, as a dispatcher does. */
 async function numberRest(id: string): Promise<Numbered[]> {
   const all: Numbered[] = []
   for (;;) {
@@ -69,7 +69,7 @@ test('remaining events keep their numbers, and events of the new epoch follow af
   await add('a', 'b')
   await numberRest(id)
   const former = await epochNow()
-  // Had the number 3 on the former server, which also gave out 4 and 5 for events that are lost.
+  // On the former server, this event had the number 3. The numbers 4 and 5 belonged to events that are lost.
   await add('left')
   await becomeOther()
   await add('new')
@@ -81,7 +81,7 @@ test('remaining events keep their numbers, and events of the new epoch follow af
   expect(fresh!.sequence).toBeGreaterThan(leastJump)
 
   expect(await pull(id, 1)).toMatchObject({ epoch: former, events: ['2 b', '3 left'] })
-  // The second had read events that are lost.
+  // The reader after number 5 has read events that are lost.
   for (const after of [3, 5])
     expect(await pull(id, after)).toEqual({
       epoch,
@@ -130,7 +130,7 @@ test('numbers never go back, even if a server is lost together with the jump tha
     ])
     await addAfterPromotion(`lost ${round}`)
     const [lost] = await numberRest(id)
-    // As on a server that was no standby of the one before.
+    // As on a server that was not a standby of the lost one.
     await stage.sql(`delete from events where data ->> 'name' = $1`, [`lost ${round}`])
     await stage.sql('delete from sequence_runs where subscription_id = $1 and last_sequence = $2', [
       id,
@@ -154,7 +154,7 @@ test('a reader of a subscription without numbers from earlier epochs gets the fi
   await add('first')
   for (const [id, after] of [
     [quiet, 0],
-    // Had read three events, which are lost.
+    // This reader has read three events that are lost.
     [lost, 3],
   ] as const) {
     const [first] = await numberRest(id)
@@ -186,7 +186,7 @@ test('a reader that has seen lost numbers learns of the new epoch before any new
   expect(await epochNow()).not.toBe(former)
 })
 
-test('numbers are right over three epochs with events in each, numbered at once or one by one', async () => {
+test('numbers jump once between epochs, whether events are numbered at once or epoch by epoch', async () => {
   const late = await stage.subscribe('/late', { postUrl: null })
   const prompt = await stage.subscribe('/prompt', { postUrl: null })
   const epochs: number[] = []
@@ -212,7 +212,7 @@ test('numbers are right over three epochs with events in each, numbered at once 
       1,
     ])
   }
-  // Events that were published in an epoch, but whose transaction began no other: each epoch is another one.
+  // Each promotion began one epoch.
   expect(new Set(epochs).size).toBe(4)
 })
 

@@ -120,7 +120,7 @@ test('a reader that comes while the dispatcher gives numbers waits for it, and c
     await lockSubscription(client, id)
     expect((await numberNext(client, id, 2)).map(({ sequence }) => sequence)).toEqual([1, 2])
     reading = readEvents(pools[1], owner, id, 0, 100)
-    // It waits: the lock is held until the transaction ends.
+    // The reader waits: the lock is held until the transaction ends.
     for (let waiting = 0; waiting === 0; )
       waiting = (
         await staff.client.query(
@@ -181,7 +181,7 @@ test('events keep their numbers when earlier events that were numbered with them
   expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(5)
   await staff.client.query('delete from events')
   expect(await read(0)).toEqual([])
-  // The next number.
+  // Without events, the oldest number is the next one to be given.
   expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(11)
 })
 
@@ -189,7 +189,7 @@ test('a reader is answered even if new events arrive with every numbered batch',
   await staff.client.query('delete from events')
   const id = await subscribe()
   await add(['first'])
-  // As others would do meanwhile, but after every part.
+  // Publishes an event after every part, as others may do meanwhile.
   await staff.client.query(`
     create function publish_another() returns trigger language plpgsql as $$ begin
       insert into grandlivre.events (schema_id, name, operation, scope, data)
@@ -264,8 +264,8 @@ test('the order across schemas survives a crash, as these numbers are flushed to
 })
 
 // A process of an earlier version numbers all events of the schema, and counts the numbers of a run by kinds and folders
-// alone. It does so here, where the subscription is not a firm's.
-test('numbers given before events had a firm stay, and processes of earlier versions continue them alike', async () => {
+// alone. This version does the same for a subscription of staff.
+test('numbers given before events had a firm stay, and processes of earlier versions give the same next ones', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   const publishIn = (names: Record<string, string>) => {
@@ -286,7 +286,7 @@ test('numbers given before events had a firm stay, and processes of earlier vers
   expect(await read('staff')).toEqual(former)
   await publishIn({ first: '111', unheard: '121', second: '111', unheardToo: '121', third: '112' })
   const all = [...former, '4 first', '5 second', '6 third']
-  // The event of the other firm keeps its number alone.
+  // The event of the other firm keeps its number, and loses its content.
   expect(await read('firm')).toEqual(all.map((each) => each.replace('foreign', 'undefined')))
   expect(await read('staff')).toEqual(all)
 })

@@ -104,7 +104,7 @@ describe('a delivery', () => {
     expect(stage.receiver.forged).toEqual([])
   })
 
-  test('of a subscription older than signing secrets is signed with a secret that a rotation reveals', async () => {
+  test('of a subscription without a signing secret gets one that signs; a rotation shows a new one', async () => {
     const { id } = await stage.subscribe('/before')
     await stage.sql('delete from grandlivre.signing_secrets where subscription_id = $1', [id])
     const [one, two] = [await delivered('/before', 'one'), await delivered('/before', 'two')]
