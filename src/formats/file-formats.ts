@@ -1,19 +1,19 @@
 /**
- * Declares the formats of full exports and of streamed responses; only the rendering of their bytes is elsewhere.
- * Routes, the document of the API, threads, stores and retention use these declarations.
- * `exports/render/file-renderers.ts` has the renderer of each format and does not compile if one is missing. The
- * database lists the formats in a CHECK of its table of exports; a test compares the two.
+ * Declares the formats of full exports and of streamed responses. Routes, the document of the API, threads, stores and
+ * retention use these declarations. `exports/render/file-renderers.ts` has the renderer of each format, and does not
+ * compile if a renderer is missing. The database lists the formats in a CHECK of its table of exports; a test compares
+ * the two.
  */
 export interface FileFormatFacts {
   /** The ending of its files: lower-case letters and digits, without the dot. */
   ending: string
   mediaType: string
   /**
-   * The parameters that a trigger may have for this format, besides those that every format takes. A format that takes
+   * The parameters that a trigger may have for this format, in addition to those of every format. A format that takes
    * no selection covers a whole folder.
    */
   takes: readonly FormatParameter[]
-  /** The parameters without which a trigger is refused. */
+  /** A trigger without one of these parameters is refused. */
   requires: readonly FormatParameter[]
   /** The forms in which routes stream this format, each with its media type. */
   streamed: Readonly<Record<string, string>>
@@ -23,7 +23,8 @@ export interface FileFormatFacts {
 const selection = ['idExercice', 'startDate', 'endDate', 'journalIds'] as const
 
 /**
- * Parameters that change the bytes of a file but not what it covers, with their values. The default value has no name.
+ * Parameters that change the bytes of a file but not what it covers, with their values. The default value is not in the
+ * list.
  */
 export const formatOptions = { encoding: ['utf-8'], columns: ['extended'] } as const
 
@@ -54,7 +55,7 @@ export const fileFormats = {
     requires: [],
     streamed: {},
   },
-  // A FEC has one of two encodings, so the media type names none: the store knows only the ending.
+  // A FEC has one of two encodings. The store knows only the file's ending, so the media type names no encoding.
   FEC: {
     ending: 'txt',
     mediaType: 'text/plain',

@@ -1,6 +1,6 @@
 /**
- * Writes amounts and rates as decimal numbers. They are whole numbers of their smallest unit, and never become a
- * double.
+ * Writes amounts and rates as decimal numbers, from whole numbers of their smallest unit. The result is exact at any
+ * size.
  */
 
 import { Buffer } from 'node:buffer'
@@ -9,7 +9,7 @@ import type { Rows } from './text-bytes.ts'
 
 const { minus, zero } = ascii
 
-/** The highest bigint of PostgreSQL. The lowest that is accepted is its negative. */
+/** The highest bigint of PostgreSQL. The lowest amount that is accepted is its negative. */
 export const unitsMax = 2n ** 63n - 1n
 
 /** Writes cents as a number with two decimals: 1234n is 12.34, or 12,34 with a comma. @param mark decimal separator */

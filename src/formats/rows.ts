@@ -1,4 +1,4 @@
-/** Identifies a folder; the first two columns of every table here. */
+/** Identifies a folder. Most tables of the ledger begin with these two columns. */
 export interface FolderKey {
   schemaId: string
   folderId: string

@@ -6,17 +6,17 @@ import type { Rows } from './text-bytes.ts'
 
 const { backslash, blank, questionMark, tilde } = ascii
 
-/** The lowest first bytes of UTF-8 characters of two, three and four bytes. */
+/** The lowest byte that begins a UTF-8 character of two, of three and of four bytes. */
 const twoBytes = 0xc2
 const threeBytes = 0xe0
 const fourBytes = 0xf0
 
-/** The highest code that has a byte in Windows-1252 or ISO 8859-15: the trade mark. */
+/** The highest character code that has a byte in Windows-1252 or ISO 8859-15: the code of ™. */
 const highestCode = 0x2122
 
 /**
- * The byte of each character, by its code, which is one UTF-16 unit; 0 if the character has no byte. Only printed
- * characters have bytes: in ISO 8859-15 the bytes from 0x80 to 0x9F are control characters.
+ * The byte of each character, by the character's UTF-16 code; 0 if the character has no byte. Only printed characters
+ * have bytes: in ISO 8859-15 the bytes from 0x80 to 0x9F are control characters.
  */
 export function byteTable(encoding: 'windows-1252' | 'iso-8859-15'): Uint8Array {
   const table = new Uint8Array(highestCode + 1)
@@ -65,8 +65,9 @@ export function encodeText(
 }
 
 /**
- * Copies a field of text up to the position `last`, as long as its characters have one, two or three bytes in UTF-8.
- * @returns the position after the copy; undefined if a character, up to the one after `last`, has no byte in the table
+ * Copies a field of text, at most up to the position `last`.
+ * @returns the position after the copy; undefined if the table has no byte for a character. The first character beyond
+ *   `last` is checked, too
  */
 export function copyEncoded(
   out: Uint8Array,

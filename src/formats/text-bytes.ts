@@ -4,8 +4,8 @@
  *
  * Short pieces are copied in words of eight bytes, as a movement consists of some twenty such pieces. For each,
  * `TypedArray.set` takes 13 ns, a loop over bytes 0.8 ns a byte, and a loop over words 2 ns for up to 16 bytes and 5 ns
- * for up to 32 (Node 26). A copy ends with a whole word: it reads up to seven bytes after its source, and writes as
- * many after its end, where the next piece then begins.
+ * for up to 32 (Node 26). A copy ends with a whole word: it reads up to seven bytes after its source, and writes up to
+ * seven bytes after its end. The next piece overwrites these.
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
@@ -20,11 +20,11 @@ const { backslash, blank, braceClose, capitalN, comma, dot, minus, quote, zero }
 export class Rows {
   /** The bytes of the batch. */
   bytes: Buffer
-  /** A view of the same bytes. It allows reads some bytes beyond their end. */
+  /** A view of the same bytes. It can be read a few bytes beyond their end. */
   view: DataView<ArrayBuffer>
   /**
-   * Field k of the row begins at `fields[base + k]` and ends before `fields[base + k + 1] - 1`, the position of the tab or
-   * line feed.
+   * Field k of the row begins at `fields[base + k]` and ends before `fields[base + k + 1] - 1`, the position of the tab
+   * or line feed.
    */
   fields: Int32Array<ArrayBuffer>
   base = 0
@@ -111,8 +111,7 @@ export interface Piece {
 }
 
 /**
- * Renders a piece. Short pieces share Node's pool, because most of a dictionary's time would go into buffers of their
- * own.
+ * Renders a piece. Short pieces share Node's pool: a buffer for each piece would take most of the time of a dictionary.
  */
 export function pieceOf(text: string | Uint8Array): Piece {
   const length = Buffer.byteLength(text)
@@ -135,7 +134,7 @@ export function writePiece(out: Output, at: number, { length, bytes, view: from 
   return at + length
 }
 
-/** Copies bytes that were written before, by `set`, which takes as long for many bytes as for few. */
+/** Copies bytes with `set`, which takes about the same time for many bytes and for few. */
 export function writeBytes(out: Output, at: number, bytes: Uint8Array): number {
   out.bytes.set(bytes, at)
   return at + bytes.length
@@ -168,8 +167,8 @@ export function cited<Rendered>(rendered: ReadonlyMap<number, Rendered>, id: num
 }
 
 /**
- * Renders each row, and keeps the results by id as a number, so that the digits of a row of COPY need not become a
- * string.
+ * Renders each row, and keeps the results by id. Ids are numbers here, so a look-up makes no string of the digits in a
+ * row of COPY.
  */
 export function renderedById<Row extends { id: string }, Rendered>(
   rows: readonly Row[],
@@ -185,8 +184,8 @@ export function longestOf(pieces: Iterable<{ length: number }>): number {
 }
 
 /**
- * The position of the character after the backslash of a JSON escape in COPY's text: 2 for `\\n` at 0, and 3 for an
- * escaped backslash.
+ * The position of the escaped character in a JSON escape, whose backslash COPY doubles: 2 for `\\n` at 0, and 3 for an
+ * escaped backslash (`\\\\`).
  */
 export function escapedAt(bytes: Uint8Array, at: number): number {
   return bytes[at + 2] === backslash ? at + 3 : at + 2
@@ -194,8 +193,8 @@ export function escapedAt(bytes: Uint8Array, at: number): number {
 
 /**
  * Writes a field of JSON as the database prints it, but without the blanks between its parts. Strings and numbers keep
- * their characters, so numbers of partners keep their digits. It needs at most the size of the field, or twice that
- * with doubled quotes.
+ * their characters, so numbers of partners keep their digits. The result has at most the size of the field, or twice
+ * that size with doubled quotes.
  *
  * COPY doubles each backslash of the text. JSON has already escaped all other characters that COPY would escape.
  * @param form `doubled`: each quote is written twice, for the inside of a quoted field of CSV. `copied`: backslashes
@@ -314,7 +313,8 @@ export function sharesMax(rows: Rows, field: number): number {
 export class Shares {
   section = 0
   /**
-   * Where the amount, the rate and the next share begin. Each ends just before the separator that precedes the next.
+   * Where the amount, the rate and the next share begin. Each number ends before the separator that precedes the next
+   * number.
    */
   amount = 0
   rate = 0

@@ -1,7 +1,8 @@
 /**
- * What the entries of a folder refer to, as the tables of a ledger have it (packages/contract/src/ledger-tables.ts).
- * One statement reads everything but accounts. Accounts are read batch by batch, because their companies and employees
- * may have hundreds of megabytes. Statements are named, so that a connection keeps their plans.
+ * The rows that entries of a folder refer to, in the columns of a ledger's tables
+ * (packages/contract/src/ledger-tables.ts). One statement reads everything but accounts. Accounts are read batch by
+ * batch, because their companies and employees may have hundreds of megabytes. Statements are named, so that a
+ * connection keeps their plans.
  */
 import type pg from 'pg'
 import type { FolderView } from '../../formats/items/accounting-folder.ts'
@@ -44,14 +45,16 @@ export interface BookAccount extends AccountHead {
   closed: boolean
   counterpartAccountId: string | null
   correspondanceAccountId: string | null
-  /** The company, with the ids of its mode of payment and its VAT code instead of these two themselves. */
+  /** The company. The ids of its mode of payment and of its VAT code take the place of these two. */
   company: (Omit<CompanyView, 'payment' | 'vat'> & { paymentId: number | null; vatId: number | null }) | null
   employee: (Omit<EmployeeView, 'payment'> & { paymentId: number | null }) | null
 }
 
 const ofFolder = 'schema_id = $1 and folder_id = $2'
 
-/** The columns of each kind. A column that has the name of a column in the ledger's table has its value, too. */
+/**
+ * The columns of each kind. A column with the name of a column of the ledger's table also has the value of that column.
+ */
 const selects: Record<keyof Books, string> = {
   folders: `f.id as society_id, (select row_to_json(shown) from (select ${folderView}) shown) as view
     from folders f where f.schema_id = $1 and f.id = $2`,

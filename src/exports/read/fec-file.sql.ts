@@ -13,7 +13,7 @@ import { copyOf, entryList, inFolder, movementList } from './movements.sql.ts'
  */
 type FecOrder = 'validation' | 'ids' | 'places'
 
-/** A FEC without an exercice was refused when it was asked for. */
+/** Requests for a FEC without an exercice were refused before. */
 const ofExercice = (alias: 'e' | 'm', { exerciceId, ...folder }: Selection): string =>
   `${inFolder(alias, folder)} and ${alias}.exercice_id = ${idLiteral(exerciceId!)}`
 
@@ -81,7 +81,7 @@ const readFiled =
     return (await client.query<Row>({ name, text, values: [schemaId, folderId] })).rows
   }
 
-/** Reads journals with the names that an imported FEC gave them, where it gave any. */
+/** Reads journals, with the names from an imported FEC if it had any. */
 export const readFiledJournals = readFiled<{ id: string; code: string; name: string }>(
   'filed journals',
   'select id, code, coalesce(filed_name, name) as name from journals',
@@ -99,8 +99,8 @@ const place = 'coalesce(m.place, m.id)'
 
 /**
  * The statements of the file. By places, an entry comes once for each of its movements; movements that follow one
- * another in the file are all read with the first row of their entry. By ids, which needs no join, movements of entries
- * that are not in the file come, too.
+ * another in the file are all read with the first row of their entry. By ids, no join is needed; the movements then
+ * include those of entries that are not in the file.
  *
  * By validation, each entry's movements are looked up by the primary key: 0.6 s of the database for 300,000 movements,
  * and the first row arrives at once. Sorted as a whole they take 1.0 s and the disk; by ids, 0.1 s. The lateral

@@ -38,7 +38,7 @@ type EntryColumn = (
   | typeof flatEntryColumns
 )[number]
 
-/** Fields of a FEC, kept only where they differ from what the entry and its account say. */
+/** Fields that a FEC filed. They are stored only where they differ from the values of the entry and of its account. */
 const filedFields = (alias: 'e' | 'm') => ({
   filed_piece_date: `${alias}.filed ->> 'PieceDate'`,
   filed_piece_day: `regexp_replace(${alias}.filed ->> 'PieceDate', '^(....)(..)(..)$', '\\1-\\2-\\3')`,
@@ -96,13 +96,13 @@ export function entryList(columns: readonly EntryColumn[], timeZone: string): st
   return columns.map((column) => expressions[column]).join(', ')
 }
 
-/** The position of the last movement that the caller has, whether it exists or not: the export continues after it. */
+/** The position after which the export continues: that of the last movement that the caller has. It need not exist. */
 export interface Position {
   entryId: string
   movementId: string
 }
 
-/** A selection with what the thread looked up for it in its snapshot. */
+/** A selection, with the results of the thread's look-ups in its snapshot. */
 export interface ResolvedSelection {
   selection: Selection
   /** The exercices that can hold selected entries; if absent, any exercice of the folder. */
@@ -128,7 +128,7 @@ export interface ReadColumns {
 
 /**
  * The statements for a selection.
- * @param order what both statements order by before the ids
+ * @param order the column by which both statements order before the ids
  */
 export function copySelected(
   resolved: ResolvedSelection,
@@ -326,7 +326,7 @@ export async function readFolderSpans(client: pg.ClientBase, { schemaId, folderI
   return rows
 }
 
-/** The segments in which entries of several exercices are read in the order of their ids. Pure. */
+/** The segments in which entries of several exercices are read in the order of their ids. */
 
 /** The range of ids of an exercice's selected entries. */
 export interface ExerciceSpan {

@@ -3,9 +3,9 @@
  * each entry is a look-up in the key of movements, so the cost grows with the ranges and their entries, not with the
  * folder.
  *
- * Otherwise the planner might read another index once per range: the index of accounts by exercice, where statistics do
- * not know the exercice (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its
- * key has, in a transaction that cannot sort unless it must (`beginLookUps`), and `offset 0` keeps conditions on other
+ * Otherwise the planner might read another index once per range: the index of accounts by exercice, if the exercice is
+ * not in the statistics (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its
+ * key has, in a transaction where the planner avoids sorts (`beginLookUps`), and `offset 0` keeps conditions on other
  * columns out.
  */
 
@@ -85,7 +85,8 @@ function where(conditions: string[]): string {
 
 /**
  * Whether the ranges hold more than a tenth of the selection: of its entries, or of its movements if few of each entry
- * are selected. The selection is counted up to ten times what they hold, so this costs no more than the answer.
+ * are selected. Counting the selection stops at ten times the rows of the ranges, so this costs no more than the
+ * answer.
  */
 export async function readMuchChanged(
   client: pg.ClientBase,

@@ -20,7 +20,7 @@ import { inFolder, type Position, type ResolvedSelection } from './movements.sql
 /** The part of a selection that the HTTP edge looks up. */
 export type SelectedKey = Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>
 
-/** What the HTTP edge finds of a selection. */
+/** The facts that the HTTP edge looks up for a selection. */
 export interface SelectionFacts {
   /** Names the state of the folder's ledger. */
   cursor: string
@@ -64,7 +64,7 @@ export async function readSelected(
   return rows[0]
 }
 
-/** What the snapshot finds of a selection, before its rows are read. */
+/** The facts that the snapshot has for a selection, before its rows are read. */
 export interface SnapshotSelection extends ResolvedSelection {
   /** Names the state of the folder's ledger. */
   cursor: string

@@ -3,8 +3,9 @@
  * committed meanwhile. Both connections see one tenant and are read-only.
  *
  * An export takes both connections or none. Our own pools hold two for each export that a thread admits. A pooler may
- * have fewer sessions than all processes have exports: if it gave each export one, all would wait for the other. So an
- * export that has only one gives it back after a moment, and tries again, until its time to wait is over.
+ * have fewer sessions than all processes have exports: if it gave each export one session, all would wait for their
+ * second. So an export with only one connection releases it after a moment, and tries again, until its time to wait is
+ * over.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
@@ -25,19 +26,22 @@ export interface Snapshot {
    */
   close(error?: Error): Promise<void>
   /**
-   * Ends this state, all rows of which have been read, and begins the current state of the database on the same
+   * Ends this state after all its rows have been read, and begins the current state of the database on the same
    * connections.
    */
   next(schemaId: string): Promise<Snapshot>
 }
 
-/** Decides whether a state is good enough. It is asked in the message that begins the snapshot. */
+/**
+ * Decides whether a state of the database is acceptable. Its expression is part of the message that begins the
+ * snapshot.
+ */
 export interface Fence<Shown = unknown> {
-  /** What the state must show: an SQL expression, without parameters. */
+  /** An SQL expression without parameters. `accepts` gets its value. */
   expression: string
   /** Returns false to begin the snapshot again, with the state of that moment. Throws to give up. */
   accepts: (shown: Shown, client: pg.ClientBase) => Promise<boolean>
-  /** How long the database may take to begin it again. */
+  /** Milliseconds that the database may take to begin the snapshot again. */
   beginMs: number
 }
 
@@ -57,14 +61,15 @@ export class NotAdmitted extends AppError {
   }
 }
 
-/** How long to wait for both connections, and how long to hold one without the other. */
+/** How long to wait for both connections, and how long to hold only one of them. */
 const usualTiming = { waitMs: limits.exportWaitMs as number, halfMs: limits.halfSnapshotMs as number }
 
 /**
- * Settings of exports. They hold for their transactions only, since a pooler may give their sessions to others next:
+ * Settings of exports. They hold for their transactions only, since a pooler may give their sessions to other clients
+ * afterwards:
  * - A backend that sends nothing checks twice a second that its client is still connected, so a cancelled export ends.
  * - No parallel workers: they would take the cores that render, to scan a whole year in search of a month.
- * - Random pages cost what they cost in memory or on flash, so that the planner does not prefer such scans.
+ * - Random pages have the cost of memory or flash. Otherwise the planner would prefer such scans.
  * - A sort of a large selection stays in memory.
  */
 const exportSettings =
@@ -218,7 +223,7 @@ function beginFirst<Shown>(schemaId: string, fence?: Fence<Shown>): string {
 type ClientPair = readonly [first: pg.PoolClient, second: pg.PoolClient]
 
 /**
- * Begins both transactions at once, so that a pooler that lets requests wait has these two side by side.
+ * Begins both transactions at once, so that the two are adjacent in the queue of a pooler.
  * @returns undefined if they did not both begin in time; then both connections are released
  * @throws {AppError} ERR-UNAVAILABLE
  */

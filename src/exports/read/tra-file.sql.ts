@@ -19,7 +19,7 @@ export async function findForeignCurrencies(client: pg.ClientBase, resolved: Res
   return rows
 }
 
-/** Makes a function that reads the rows of one folder, whose ids are $1 and $2. */
+/** Makes a function that reads the rows of one folder. $1 and $2 are the ids of its tenant and of itself. */
 const readRows =
   <Row extends object>(text: string) =>
   async (client: pg.ClientBase, { schemaId, folderId }: FolderKey): Promise<Row[]> =>

@@ -32,8 +32,8 @@ export type OwnedCollection =
   | { what: 'society'; owner: ledger.OpenedFolders }
 
 /**
- * Identifies a collection at one state of the ledger, as selectionTag does for a selection. The names of fiscal years depend
- * on the day, so their tag changes at midnight and with the time zone. Accounts depend on the token's groups.
+ * Identifies a collection at one state of the ledger, as selectionTag does for a selection. The names of fiscal years
+ * depend on the day, so their tag changes at midnight and with the time zone. Accounts depend on the token's groups.
  */
 export function collectionTag(
   collection: FolderCollection,
@@ -59,7 +59,7 @@ interface Collection {
   items: (client: pg.ClientBase, owner: FolderOwner) => Items
 }
 
-/** The collections that have a route. Members of a MAD file are a list of their own (mad-file.ts). */
+/** The collections that have a route. A MAD file has its own list of members (mad-file.ts). */
 const declared = {
   accountingFolder: {
     revision: 2,

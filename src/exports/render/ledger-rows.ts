@@ -55,8 +55,8 @@ export async function readLedgerRows(
   /** The heads of all accounts, once they have been read. */
   let heads: AccountHead[] | undefined
   /**
-   * SHA-256 of the accounts' rows as the other readers get them, with or without the data of employees. Set once the
-   * table of accounts was rendered.
+   * SHA-256 of the accounts' rows for other readers: without the data of employees if this reader gets them, otherwise
+   * with them. Set when the table of accounts has been rendered.
    */
   let otherAccounts: string | undefined
 
@@ -123,7 +123,7 @@ export async function readLedgerRows(
 }
 export type LedgerRows = Awaited<ReturnType<typeof readLedgerRows>>
 
-/** The row of an account, from what was read. */
+/** Makes a function that makes the row of an account. */
 function accountRows({ payments, vats }: Books): (account: BookAccount) => Row<'accounts'> {
   const paymentsById = new Map(payments.map(({ payment_id: id, code }) => [id, { id: String(id), code }]))
   const vatsById = new Map(
@@ -152,7 +152,7 @@ function accountRows({ payments, vats }: Books): (account: BookAccount) => Row<'
   }
 }
 
-/** The rows of each table, from what was read. */
+/** The rows of each table, from the books. */
 const shownRows: { [Name in Exclude<WholeTableName, 'accounts'>]: (books: Books) => Row<Name>[] } = {
   folders: ({ folders }) =>
     folders.map(({ society_id, view }) => {

@@ -1,6 +1,6 @@
 /**
- * Merges the entries and movements of a snapshot into the items of an answer or a file, chunk by chunk, for every format:
- * a line for each movement, or an entry around its movements.
+ * Merges the entries and movements of a snapshot into the items of an answer or a file, chunk by chunk, for every
+ * format: a line for each movement, or an entry around its movements.
  */
 import { CopyRows } from '../../db/copy-rows.ts'
 import type { FormatOptions } from '../../formats/file-formats.ts'
@@ -26,7 +26,7 @@ import { type Framing, itemFramings } from './framing.ts'
  * those of movements include `entry_id`, `debit` and `credit`.
  */
 export interface RowFormat extends ReadColumns {
-  /** Most bytes that `write` may add. */
+  /** The most bytes that `write` may add. */
   bytesMax(movements: Rows, entries: Rows): number
   write(out: Output, at: number, movements: Rows, entries: Rows): number
   /**
@@ -34,7 +34,10 @@ export interface RowFormat extends ReadColumns {
    * @returns a promise if it has to read more
    */
   setEntry?(entries: Rows, movements: CopyRows): unknown
-  /** Given where items are entries that contain their movements. If absent, entries without movements have no item. */
+  /**
+   * Given if items are entries that contain their movements. If absent, items are movements, and an entry without
+   * movements has no item.
+   */
   entry?: {
     bytesMax(entries: Rows): number
     /** Writes an entry up to its first movement. */
@@ -111,7 +114,7 @@ export async function* renderRows(
   const [id, owner] = [entryColumns.indexOf('id'), movementColumns.indexOf('entry_id')]
   const [debit, credit] = [movementColumns.indexOf('debit'), movementColumns.indexOf('credit')]
   const [open, separator, terminator] = [framing.open, framing.separator, framing.terminator].map(pieceOf)
-  // Without an opening text, no buffer is taken before the first item: there may be none, and each buffer must become a
+  // Without an opening text, no buffer is taken before the first item: there may be no item, and each buffer must become a
   // chunk.
   let out = outputOf(open!.length > 0 ? buffer() : new Uint8Array())
   let at = writePiece(out, 0, open!)
@@ -186,9 +189,7 @@ export interface FileOptions extends FormatOptions {
   /** Epoch milliseconds of the snapshot. */
   now: number
   buffer: ChunkBuffer
-  /**
-   * Aborted when the attempt stops, so that processes outside this one stop, too. The snapshot is then closed as well.
-   */
+  /** Aborted when the attempt stops, so that other processes stop, too. The snapshot is then closed as well. */
   stopped?: AbortSignal | undefined
 }
 

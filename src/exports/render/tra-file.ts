@@ -1,6 +1,6 @@
 /**
- * The bytes of a TRA file (docs/spec/tra.md): parameter records, rendered from the folder, then entries by two COPY streams.
- * Memory does not grow with the entries, except for the dictionary of what they refer to.
+ * The bytes of a TRA file (docs/spec/tra.md): parameter records, rendered from the folder, then entries by two COPY
+ * streams. Memory does not grow with the entries, except for the dictionary of what they refer to.
  */
 
 import type pg from 'pg'
@@ -56,7 +56,8 @@ async function surveyEntries(client: pg.ClientBase, resolved: ResolvedSelection)
 }
 
 /**
- * Reads what parameter records and entry lines are made from. It is kept in memory: a folder has little of it.
+ * Reads the rows from which parameter records and entry lines are made. They are kept in memory, because a folder has
+ * few of them.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  * @throws {UnsupportedByFormat} if the books are not kept in euro
  */
@@ -85,7 +86,7 @@ async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection)
     payments: await all(collections.readPayments(client, selection)),
     /** In the order of their ids. */
     axes,
-    /** Codes as the file has them, by id of the section. */
+    /** The codes in the file, by id of the section. */
     sectionCodes: new Map(
       axes.slice(0, records.axesMax).flatMap(({ sections }) => [...shortCodes(sections, 'SAT')]),
     ),

@@ -1,4 +1,6 @@
-/** The columns of a FEC (`columns.json`), the first line, which names, separates and orders them, and the file's name. */
+/**
+ * The columns of a FEC (`columns.json`), the first line, which names, separates and orders them, and the file's name.
+ */
 import described from './columns.json' with { type: 'json' }
 import { FecError, FecProblems, quotedFields } from './fields.ts'
 
@@ -10,7 +12,7 @@ export type StandardColumn = keyof typeof described.standard
  */
 export const standardColumns = Object.keys(described.standard) as StandardColumn[]
 
-/** A file gives amounts either in the first two columns or in the last two. */
+/** A file has its amounts either in Debit and Credit, or in Montant and Sens. */
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
 /** Columns of ledgers kept on a cash basis, beyond the 18 of the standard. Any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
@@ -19,9 +21,9 @@ export type FecColumn = StandardColumn | keyof typeof described.further
 
 /**
  * For each column, the most characters that a field may have, without the blanks around it: 32 for account numbers, and
- * for most others about ten times the longest value in two real ledgers (40, the name of an account). Labels may be
- * longer, because programs write whole comments into them. The limits also bound the time to parse an amount, which
- * grows with the square of its length: 60,000 zeros take seconds.
+ * for most others about ten times the longest value in two real ledgers (40 characters, in the name of an account).
+ * Labels may be longer, because programs write whole comments into them. The limits also bound the time to parse an
+ * amount, which grows with the square of its length: 60,000 zeros take seconds.
  *
  * `otherNames` are names that programs write in place of the standard one. They are in lower case, as letter case is
  * ignored. If a file has both the column's own name and another name, the other one is a further column. If a file has
@@ -71,7 +73,7 @@ export function parseHeader(line: string) {
   const quoted = quotedFields(text, separator)
   const names = (quoted ?? text.split(separator)).map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
-  // Reported once, as each column would be missing.
+  // One problem, because otherwise each column would be reported as missing.
   if (!names.some((name) => columnNamed.has(name.toLowerCase()))) {
     const message =
       'the first line must name the columns (JournalCode, ...), all or none in quotes, separated by tab, | or ;'
@@ -94,7 +96,7 @@ export function parseHeader(line: string) {
     separator,
     /** Whether all names are in quotes. The fields of all lines must then be in quotes, too. */
     isQuoted: quoted !== undefined,
-    /** The number of fields in a line. A trailing separator adds a blank one. */
+    /** The number of fields in a line. A trailing separator adds a blank field. */
     fieldCount: names.length,
     position,
     further,
@@ -132,7 +134,7 @@ function placeColumns(names: string[], problems: FecProblems) {
       if (otherNames.has(key)) renamed.push({ name, column })
     }
   }
-  // Beside Debit and Credit these two repeat the amount, so they become further columns. Programs sort by Sens.
+  // In a file with Debit and Credit, these two repeat the amount, and become further columns. Programs sort by Sens.
   if (position.Debit >= 0 && position.Credit >= 0)
     for (const column of ['Montant', 'Sens'] as const) {
       if (position[column] < 0) continue

@@ -7,7 +7,7 @@
  * 2. If many characters beyond ASCII are sequences of UTF-8, the file is UTF-8, too. Programs cut labels in the middle
  *    of a character and join lines of two sources; one such byte must not spoil all accents of a ledger.
  * 3. Otherwise each word with a character beyond ASCII is read in the other three encodings and graded as French
- *    (french-words.ts). A word counts once, however many lines repeat it. The encoding with the highest sum wins, and
+ *    (french-words.ts). A word counts once, even if many lines repeat it. The encoding with the highest sum wins, and
  *    Windows-1252 if sums are equal. ISO-8859-15 differs from Windows-1252 in eight characters, and has no printed
  *    characters at 0x80 to 0x9F.
  */
@@ -17,14 +17,14 @@ import { parseHeader } from './columns.ts'
 import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { frenchGrade } from './french-words.ts'
 
-/** The first one is taken if words cannot decide. */
+/** If words cannot decide, the first encoding is taken. */
 const singleByteEncodings = ['windows-1252', 'iso-8859-15', 'cp850'] as const
 export const fecEncodings = ['utf-8', ...singleByteEncodings] as const
 export type FecEncoding = (typeof fecEncodings)[number]
 
 export interface EncodingChoice {
   encoding: FecEncoding
-  /** A field that another possible encoding reads differently: the most doubtful one in the file. */
+  /** The most doubtful field of the file: another possible encoding reads it differently. */
   example?: { line: number; text: string; otherEncoding: FecEncoding; otherText: string } | undefined
 }
 
@@ -203,11 +203,11 @@ function isOf(encoding: FecEncoding, bytes: Buffer): boolean {
 
 /** Characters that no ledger has: control codes, and the boxes and blocks of CP850. */
 const notInLedgers = /[\u0080-\u009f\ufffd\u2500-\u25ff]/
-/** The most bytes that are kept on either side of a character, of its word and of the field that a message shows. */
+/** The most bytes that are kept on either side of a character: of its word, and of the field in a message. */
 const shownBytesMax = 40
 /** The most different words that are graded. A ledger has some thousands. */
 const wordsMax = 50_000
-/** A longer line cannot be one of a FEC: real lines have a few hundred bytes. */
+/** A longer line cannot belong to a FEC: real lines have a few hundred bytes. */
 export const lineBytesMax = 64 * 1024
 const lineFeed = 10
 

@@ -12,7 +12,7 @@ const quotedField = / *(?:"([^"]*(?:""[^"]*)*)")?[ \r]*/y
  * then belongs to the field, and two quotes stand for one (RFC 4180).
  */
 export function quotedFields(line: string, separator: string): string[] | undefined {
-  // The usual case.
+  // Most lines have no quotes.
   if (!line.includes('"')) return undefined
   const fields: string[] = []
   for (let at = 0; ; at += 1) {
@@ -27,12 +27,12 @@ export function quotedFields(line: string, separator: string): string[] | undefi
 
 /**
  * Parses an exact amount into units of 10^-decimals: `1234,5` with 2 decimals is 123450n. A comma or point, a sign and
- * leading zeros are accepted. Further decimals must be zeros, because nothing here rounds. At most 15 digits may stand
- * before the comma, so that a bigint column of the database holds the sum of a few dozen such lines. The time grows
- * with the square of the length, which `charactersMax` bounds.
+ * leading zeros are accepted. Further decimals must be zeros, because amounts are never rounded. At most 15 digits may
+ * stand before the comma, so that a bigint column of the database holds the sum of a few dozen such lines. The time
+ * grows with the square of the length, which `charactersMax` bounds.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
-  // Every other amount in a ledger; comparing is faster than parsing.
+  // Half of all amounts in a ledger are this text, and a comparison is faster than parsing.
   if (text === '0,00') return 0n
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
   if (parts === null) return undefined
@@ -157,7 +157,7 @@ export class DayColumn {
       )
   }
 
-  /** Texts that are not a day, and days in another form than most: each once, with its first line. */
+  /** Texts that are not a day, and days in another form than most days: each once, with its first line. */
   problems(): Omit<FecProblem, 'column'>[] {
     const counts = new Map<DayForm, number>(dayFormNames.map((form) => [form, 0]))
     for (const { form, count } of this.#days.values())
@@ -186,7 +186,7 @@ export function isNoDay(text: string): boolean {
   return /^(?:0*|0?0\/0?0\/0000|0000-0?0-0?0)(?:[ T][0:.]+)?$/.test(text)
 }
 
-/** A problem of a FEC, described so that its author can find and correct it. */
+/** A problem of a FEC, for the author of the file. */
 interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */
   line: number

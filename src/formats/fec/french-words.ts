@@ -1,6 +1,6 @@
 /**
- * Grades how likely a word is in a French ledger, to tell encodings apart in which nearly every byte is a character:
- * the bytes of `LOYER – MARS` in Windows-1252 are `LOYER û MARS` in CP850, but no French word is a lone û.
+ * Grades how likely a word is in a French ledger. The grades tell encodings apart in which nearly every byte is a
+ * character: the bytes of `LOYER – MARS` in Windows-1252 are `LOYER û MARS` in CP850, but no French word is a lone û.
  *
  * Letters are graded by the case of their neighbours and by where French uses them. An é may stand anywhere. Other
  * letters have narrower places where their bytes are doubtful: Ô of Windows-1252 is È in CP850; û and – share a byte,

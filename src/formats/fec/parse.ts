@@ -43,8 +43,8 @@ const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRg
 type DayColumnName = (typeof dayColumns)[number]
 
 /**
- * What a pass over a file finds besides its lines. The names of further columns are known before the first line, the
- * rest after the last.
+ * What a pass over a file finds in addition to its lines. The names of columns are known before the first line, all
+ * other facts after the last.
  */
 export class FecFindings {
   furtherColumns: readonly string[] = []
@@ -63,7 +63,7 @@ export class FecFindings {
 }
 
 /**
- * @param findings receives what the file tells besides its lines
+ * @param findings receives what the file contains in addition to its lines
  * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
  *   ends with `problems.throwIfAny()`. Batches leave out lines with a problem.
  * @throws {FecError} for a malformed header; as soon as there are 20 problems; or at the end, then also with texts that
@@ -97,7 +97,7 @@ export async function* parseFec(
     if (batch.length > 0) yield batch
   }
   if (reader === undefined || !reader.any) problems.add(1, 'file', '', 'the file has no line of a ledger')
-  // The column with the fewest problems comes first: one that fills the report would hide the others.
+  // The column with the fewest problems comes first: a column with many problems would fill the report.
   const ofDays = [...findings.dayColumns].map(([column, days]) => ({ column, problems: days.problems() }))
   for (const days of ofDays.toSorted((one, other) => one.problems.length - other.problems.length))
     for (const { line, value, message } of days.problems) problems.add(line, days.column, value, message)

@@ -1,7 +1,7 @@
 /**
- * How the fields of a flat row are written: in CSV (RFC 4180), and as COPY writes them. Both start from fields in the
- * text format of COPY, and work byte by byte. Functions write into `out` from `at` on and return the position after the
- * last byte. A field needs up to twice its range, and two quotes.
+ * How the fields of a flat row are written: in CSV (RFC 4180), and as COPY writes them. Both read fields in the text
+ * format of COPY, and work byte by byte. Functions write into `out` from `at` on and return the position after the last
+ * byte. The result has up to twice the bytes of the field, and two quotes.
  */
 import { ascii } from '../ascii.ts'
 import {
@@ -26,17 +26,15 @@ export const csv = {
   rowEnd: pieceOf('\r\n'),
   /** `draft` and the separator after it. */
   draft: { yes: pieceOf('true,'), no: pieceOf('false,') },
-  /** Stands before and after JSON. */
+  /** The text before and after JSON. */
   jsonMark: pieceOf('"'),
-  /** Stands before and after the amount of a share. */
+  /** The text before and after the amount of a share. */
   amountMark: '',
-  /** Renders a text that is rendered once per file; null is an absent field. */
+  /** Renders a text, once per file; null is an absent field. */
   field: (text: string | null): string => (text === null ? '' : `"${doubledQuotes(text)}"`),
-  /** Escapes a piece of JSON that is rendered once per file. */
+  /** Escapes a piece of JSON, once per file. */
   insideJson: doubledQuotes,
-  /**
-   * Writes adjacent fields, which also follow one another in the file, each with a separator after it. Some are null.
-   */
+  /** Writes fields that are adjacent in the row and in the file, each with a separator after it. Some may be null. */
   writeFields(out: Output, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number {
     for (let i = 0; i < areTexts.length; i++) {
       const field = first + i
@@ -77,7 +75,7 @@ function doubledQuotes(text: string): string {
 /** DuckDB reads a number of JSON as a double, so amounts of shares are texts. */
 export const csvForDuckDb: Dialect = { ...csv, amountMark: '""' }
 
-/** The dialect of COPY: fields are copied as they came. */
+/** The dialect of COPY: most fields are copied unchanged. */
 export const copy: Dialect = {
   separator: tab,
   rowEnd: pieceOf('\n'),
@@ -88,7 +86,7 @@ export const copy: Dialect = {
   insideJson: (text) => copied(text),
   writeFields(out, at, rows, first, { length }) {
     at = writeRange(out, at, rows, rows.start(first), rows.start(first + length))
-    // The last field of a row ends with a line feed, which this replaces.
+    // Replaces the line feed after the last field of a row.
     out.bytes[at - 1] = tab
     return at
   },

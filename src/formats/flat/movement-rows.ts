@@ -92,7 +92,7 @@ const noBytes = new Uint8Array()
 const fixedBytesMax = 512
 /** A quote is doubled. */
 const quotedBytesMax = 2
-/** The most bytes of a share besides its section, amount and rate, which are counted elsewhere. */
+/** The most bytes of a share without its section, amount and rate. Those are counted elsewhere. */
 const shareFixedBytesMax = 32
 /**
  * Refuses a row that its reader cannot take.
@@ -114,8 +114,8 @@ export class MovementRows {
   #entry: Uint8Array = noBytes
   #undated: Uint8Array = noBytes
   /**
-   * The auxiliary that was filed for the whole entry, in place of those of its accounts. A separator follows each
-   * field.
+   * The number and name of the third-party account that was filed for the whole entry. They replace those of its
+   * accounts. A separator follows each field.
    */
   #auxiliaryNumber: Uint8Array | undefined
   #auxiliaryName: Uint8Array | undefined

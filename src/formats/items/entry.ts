@@ -39,7 +39,7 @@ export const movementTable = column.table('movements', {
   credit: column.column<bigint>('plain'),
   paymentId: column.orNull(column.reference),
   letteringState: column.column<LetteringState>('plain'),
-  /** Null if and only if the state is `none`. Without the `*` that partners see before a partial code. */
+  /** Null if and only if the state is `none`. The `*` that partners see before a partial code is not stored. */
   letteringCode: column.orNull(column.text),
   /**
    * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %). Sections

@@ -5,9 +5,9 @@
  */
 
 /**
- * How a column is written. `text` is escaped: it is for anything that users, partners or files may have typed. `plain`
- * is for values that never need escaping: days, codes from a closed list, numbers. A `reference` is the id of another
- * row; selects show that row in its place.
+ * How a column is written. `text` is escaped: it is for anything that users may type or files may contain. `plain` is
+ * for values that never need escaping: days, codes from a closed list, numbers. A `reference` is the id of another row;
+ * selects show that row instead of its id.
  */
 export type Encoding =
   | 'id'
@@ -47,7 +47,6 @@ export const texts = column<string[]>('texts')
 
 type Columns = Record<string, Column<unknown>>
 
-/** A table with rows of the given type. */
 export interface TableOf<Row> {
   name: string
   /** The schema of a temporary table; absent for a table of the ledger. */
@@ -75,7 +74,7 @@ type ValueOf<One> = One extends Column<infer Value> ? Value : never
 export type RowOf<Of extends Table> = {
   [Member in keyof Of['columns']]: ValueOf<Of['columns'][Member]>
 }
-/** A row in the form that selects show: the rows that it refers to stand in place of their ids. */
+/** A row in the form that selects show: without the ids of other rows. Each view adds the rows that it refers to. */
 export type ShownRow<Of extends Table> = {
   [Member in keyof Of['columns'] as Of['columns'][Member] extends Column<unknown, 'reference'>
     ? never

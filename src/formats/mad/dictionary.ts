@@ -53,9 +53,15 @@ export function renderDictionary(rows: DictionaryRows) {
     payments,
     sections,
     thirdParties,
-    /** Bytes of the longest account and payment together: what a movement needs besides its own row and its shares. */
+    /**
+     * The bytes of the longest account and the longest payment together. A movement needs these in addition to its own
+     * row and its shares.
+     */
     fragmentBytesMax: longestOf(accounts.values()) + longestOf(payments.values()),
-    /** Bytes of the longest journal and third party together: what an entry needs besides its own row. */
+    /**
+     * The bytes of the longest journal and the longest third party together. An entry needs these in addition to its
+     * own row.
+     */
     entryFragmentBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
     /** Bytes of the longest share, with its axis. */
     shareBytesMax: longestOf(

@@ -1,8 +1,7 @@
 /**
  * Renders entries around their movements. In extended entries it adds the facts that only a FEC states
  * (docs/spec/exports.md#extended-entries): the number of an entry in its journal, and the date of a movement's document
- * and its third-party account. They are written into entries that are already rendered, over the braces that close
- * them.
+ * and its third-party account. These facts overwrite the closing braces of entries that are already rendered.
  */
 import { type AuxiliaryRow, offsetsOf } from '../rows.ts'
 import {
@@ -37,7 +36,7 @@ const nothing = pieceOf('null')
 
 /** The most bytes of all fixed pieces that are added to a movement or an entry. */
 const fixedBytesMax = 256
-/** The most bytes that a byte becomes: a control character becomes \u0001, six bytes. */
+/** The most bytes that one byte of a field becomes: a control character becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
 /** Renders entries in the form of a full export. */

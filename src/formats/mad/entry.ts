@@ -58,8 +58,8 @@ const closeBoth = pieceOf('}}')
 /** The most bytes of all fixed pieces of an entry together. */
 const fixedBytesMax = 1024
 /**
- * The most bytes that a byte becomes: a control character becomes \u0001, six bytes. This also covers the `type` and
- * `value` of a file.
+ * The most bytes that one byte of a field becomes: a control character becomes \u0001, six bytes. This also covers the
+ * `type` and `value` of a file.
  */
 const escapedBytesMax = 6
 
@@ -79,7 +79,7 @@ export class EntryRenderer {
     )
   }
 
-  /** Writes a movement's `entry` up to and including its `attachments`, left open. @param rows {@link entryColumns} */
+  /** Writes the `entry` of a movement without its closing brace. @param rows {@link entryColumns} */
   writeInMovement(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
     at = writeField(out, at, rows, entry.id)
@@ -151,7 +151,7 @@ function writeDates(out: Output, at: number, rows: Rows): number {
   return writeDateOrNull(out, at, rows, entry.due_date)
 }
 
-/** Writes `,"currency":{…`, left open. */
+/** Writes `,"currency":{…` without the closing brace. */
 function writeCurrency(out: Output, at: number, rows: Rows): number {
   at = writePiece(out, at, toCurrency)
   at = writeField(out, at, rows, entry.currency)

@@ -1,10 +1,10 @@
 /**
  * Renders a movement as JSON bytes from the fields of its row (docs/spec/resources.md#movement). In a movements export
- * the movement contains its entry; in a full export it stands inside its entry.
+ * the movement contains its entry; in a full export it is inside its entry.
  *
  * This is the hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements.
  * Accounts, payments and sections come rendered from the dictionary, and the movement's own columns are copied from its
- * row. Pieces that usually stand side by side are one piece, and all are copied in words (text-bytes.ts). Nothing is
+ * row. Pieces that are usually adjacent are one piece, and all are copied in words (text-bytes.ts). Nothing is
  * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in ten lines; tests
  * compare the two byte for byte.
  */
@@ -79,7 +79,7 @@ const nothingMore = pieceOf('null,"analytics":[],"lettering":{"state":"none","va
 
 /** The most bytes of all fixed pieces of a movement together. */
 const fixedBytesMax = 1024
-/** The most bytes that a byte becomes: a control character becomes \u0001, six bytes. */
+/** The most bytes that one byte of a field becomes: a control character becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
 export class MovementRenderer {
@@ -100,8 +100,8 @@ export class MovementRenderer {
   }
 
   /**
-   * Sets the entry of the movements that follow. In a full export it is never called, so movements have no `entry`:
-   * they stand inside it.
+   * Sets the entry of the movements that follow. A full export does not call this function: its movements are inside
+   * their entry, and have no `entry`.
    */
   setEntry(entries: Rows): void {
     this.#entry = withRoom(this.#entry, this.#entries.bytesMax(entries) + fixedBytesMax)
@@ -192,9 +192,9 @@ export class MovementRenderer {
 }
 
 /**
- * Writes the end of the invoice number and `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit
- * minus debit. A CHECK of the table makes sure that credit or debit is zero, so the amount is a copy of the other one,
- * negated for a debit.
+ * Writes the end of the invoice number and `,"value":{"credit":…,"debit":…,"amount":…` without the closing brace. The
+ * amount is credit minus debit. A CHECK of the table makes sure that credit or debit is zero, so the amount is a copy
+ * of the other one, negated for a debit.
  */
 function writeValue(out: Output, at: number, rows: Rows): number {
   const start = rows.start(column.debit)

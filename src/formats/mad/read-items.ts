@@ -22,7 +22,7 @@ export interface FileItem {
   value: Json
 }
 
-/** Such as `data.accounts[3]`. */
+/** The path of an item, such as `data.accounts[3]`. */
 export function pathOf({ place, index }: Omit<FileItem, 'value'>): string {
   return index === undefined ? place || 'the file' : `${place}[${index}]`
 }
@@ -39,19 +39,19 @@ export class JsonTextError extends Error {
 }
 
 /**
- * The most characters of an item: an entry of some 150,000 movements has this many, and takes half a gigabyte of
+ * The most characters of an item: an entry of about 150,000 movements has this size, and takes half a gigabyte of
  * memory.
  */
 const itemCharactersMax = 64_000_000
 
-/** The most members of the file and of its data together, since each is remembered. The format has 9. */
+/** The most members of the file and of its data together. The path of each is kept. The format has 9 members. */
 const membersMax = 1_000
 
 /** The most levels inside an item. The format has 6; what partners attach to an entry may have more. */
 const levelsMax = 100
 
 interface Frame {
-  /** Null if the content of the value is returned item by item, or skipped. */
+  /** Null if the content of the value is returned, or skipped, item by item. */
   value: Json[] | JsonObject | null
   kind: 'object' | 'list'
   place: string
@@ -64,7 +64,7 @@ export class JsonItems {
   readonly #parse = jsonParser({ streamValues: false })
   readonly #isWanted: (place: string) => boolean
   readonly #frames: Frame[] = []
-  /** How many levels of a skipped value are open, itself included; 0 if nothing is being skipped. */
+  /** The number of open levels of a skipped value, including the value itself; 0 if nothing is being skipped. */
   #skipped = 0
   #charactersHeld = 0
   #found: FileItem[] = []
@@ -172,7 +172,7 @@ export class JsonItems {
     const frame = this.#frames.at(-1)
     if (frame === undefined || frame.value === null) return
     if (Array.isArray(frame.value)) frame.value.push(value)
-    // By an assignment, a member of this name would become the prototype.
+    // An assignment would set the prototype instead of a member of this name.
     else if (frame.key === '__proto__')
       Object.defineProperty(frame.value, frame.key, { value, enumerable: true, configurable: true })
     else frame.value[frame.key!] = value
@@ -229,11 +229,9 @@ export async function findTextError(texts: AsyncIterable<string>): Promise<strin
   return undefined
 }
 
-/** Checks an item of a MAD file against its schema. */
-
 /**
- * Returns the item; undefined if it has problems, which are added to `problems`. Members that the schema does not have
- * are counted and left out.
+ * Checks an item of a MAD file against its schema. Returns the item; undefined if it has problems, which are added to
+ * `problems`. Members that the schema does not have are counted and left out.
  */
 export function readItem<Schema extends z.ZodType>(
   schema: Schema,
@@ -251,7 +249,10 @@ export function readItem<Schema extends z.ZodType>(
   return undefined
 }
 
-/** @param read the part of `given` that the schema took @param path a stack, since nearly all members are known */
+/**
+ * @param read the part of `given` that the schema took @param path the path of `given` in the item, as a stack: nearly
+ *   all members are known and need no text of their path
+ */
 function countUnknown(
   given: Json,
   read: unknown,
@@ -259,7 +260,7 @@ function countUnknown(
   path: (string | number)[],
   problems: FileProblems,
 ): void {
-  // The schema took the value whole, such as data that a partner attached.
+  // The schema took the whole value unchanged, such as data that a partner attached.
   if (given === read) return
   if (Array.isArray(given)) {
     const items = read as unknown[]
@@ -287,22 +288,22 @@ export const problemsMax = 20
 const valueCharactersMax = 60
 /**
  * The most kinds of unread members that are counted, and the most characters of their paths: a file of another program
- * may have any number.
+ * may have any number of them.
  */
 const unknownMax = 1000
 const unknownCharactersMax = 300
 
 export class FileProblems {
-  /** Such as `data.accounts[3].number "x": an account number is expected`. */
+  /** One text per problem, such as `data.accounts[3].number "x": an account number is expected`. */
   readonly lines: string[] = []
-  /** How often members occur that are not in the format, by their path without positions. */
+  /** The number of occurrences of each member that is not in the format, by its path without positions. */
   unknown = new Map<string, number>()
 
   get isFull(): boolean {
     return this.lines.length >= problemsMax
   }
 
-  /** @param path such as `data.entries[12].date` @param value as it is in the file */
+  /** @param path such as `data.entries[12].date` @param value the value in the file */
   add(path: string, value: unknown, message: string): void {
     if (this.isFull) return
     const text = shown(value)

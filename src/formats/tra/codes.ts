@@ -13,8 +13,8 @@ interface Coded {
 
 /**
  * Short codes by id: of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code is shortened to
- * its beginning and its last character (AC01 and AC02 become AC1 and AC2) or, if that is taken, to its beginning and a
- * number.
+ * its beginning and its last character (AC01 and AC02 become AC1 and AC2) or, if that code is taken, to its beginning
+ * and a number.
  * @throws {TraOverflow} if there are more items than codes
  */
 export function shortCodes(items: Iterable<Coded>, record: 'JAL' | 'SAT' | 'TVA'): Map<string, string> {
@@ -60,7 +60,7 @@ function* candidates(code: string, columns: number): Generator<string> {
 }
 
 /**
- * Fits lettering codes into the four columns of a TRA file, in upper case. Lines with a partial state have them in
+ * Fits lettering codes into the four columns of a TRA file, in upper case. Lines with a partial state have the code in
  * lower case. The result depends on the set of an account's codes, not on the order of its movements.
  */
 const columns = 4
@@ -100,7 +100,8 @@ export function letteringCodes(codes: Iterable<string>): Map<string, string> {
 }
 
 /**
- * Whether the file can hold the code unchanged, unless another code of the account differs from it only in letter case.
+ * Whether the code has a form that the file can hold. Of two codes that differ only in letter case, one is still
+ * replaced.
  */
 export function isPlainLettering(code: string): boolean {
   return /^[!-~]{1,4}$/.test(code)

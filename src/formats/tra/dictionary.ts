@@ -97,7 +97,7 @@ function pieceRule(journalType: string): PieceRule {
   return journalType === 'BQ' || journalType === 'CAISSE' ? 'money' : 'other'
 }
 
-/** The type of document if this line decides it; later lines then do not matter. */
+/** The type of document if this line decides it; undefined if another line may decide it. */
 export function typeByLine(
   rule: PieceRule,
   party: PartyKind | undefined,

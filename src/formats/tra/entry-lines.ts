@@ -8,7 +8,8 @@
  * per movement: amounts in a foreign currency, and texts that are not plain French. The plain renderer in
  * test/support/plain/plain-tra.ts does the same with objects and strings; tests compare the two byte for byte.
  *
- * 600,000 movements with 443,000 shares are 1.39 GB and take 1.7 s of processor in the thread, 0.7 s of it for SHA-256.
+ * 600,000 movements with 443,000 shares make 1.39 GB and take 1.7 s of processor in the thread, 0.7 s of it for
+ * SHA-256.
  */
 
 import { strict as assert } from 'node:assert'
@@ -108,8 +109,8 @@ const blankShare = new LineWriter(layouts.ANALYTIC).line()
 const rateDecimals = 6
 
 /**
- * The most bytes of movements that are held, about 150,000 movements. In a larger entry, only the movements held decide
- * its type.
+ * The most bytes of movements that are held: about 150,000 movements. In a larger entry, these movements decide the
+ * type.
  */
 const heldBytesMax = 16 * 1024 * 1024
 
@@ -142,8 +143,8 @@ export class EntryLines {
   }
 
   /**
-   * Sets the entry of the movements that follow. The type of document stands on the first line, but a much later
-   * movement may decide it. So movements are read ahead and held until the type is known.
+   * Sets the entry of the movements that follow. The type of document is on the first line, but a much later movement
+   * may decide it. So movements are read ahead and held until the type is known.
    * @param movements positioned at the first movement of the entry
    */
   setEntry(entries: Rows, movements: BatchOfRows): Promise<void> | undefined {

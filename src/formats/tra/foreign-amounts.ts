@@ -1,12 +1,12 @@
 /**
  * Amounts of an entry in its own currency. They are computed from the amounts in euro and the rate, because the
- * database stores nothing else. If each amount were rounded by itself, an entry that balances in euro could be a cent
+ * database stores nothing else. If each amount were rounded separately, an entry that balances in euro could be a cent
  * out in dollars, and shares could be a cent out from their line. Therefore running sums are converted, and an amount
- * is the difference between two converted sums. It differs by at most a cent from its own conversion, and whatever adds
- * up in euro still adds up. Amounts are in minor units.
+ * is the difference between two converted sums. It differs by at most a cent from its own conversion, and sums that are
+ * equal in euro stay equal. Amounts are in minor units.
  *
- * In a folder of 600,000 movements with 443,000 shares, rounding each amount by itself left 1,352 lines a cent away
- * from the sum of their shares.
+ * In a folder of 600,000 movements with 443,000 shares, separate rounding left 1,352 lines a cent away from the sum of
+ * their shares.
  */
 
 /** @param rate millionths of a euro per unit of the currency; more than 0 */

@@ -132,8 +132,8 @@ export class LineWriter {
   }
 
   /**
-   * Writes an account number or code that other lines cite. It is never cut: when cut it could name another item, or
-   * two items.
+   * Writes an account number or code that other lines cite. It is never cut, because a cut code could name another
+   * item.
    * @throws {TraOverflow} if it does not fit
    */
   key(name: string, value: string | null | undefined, side: 'left' | 'right' = 'left'): this {

@@ -1,7 +1,4 @@
-/**
- * Renders the records of the file, the folder and its settings (docs/spec/tra.md#parameters). One row becomes one line
- * of bytes.
- */
+/** Renders the parameter records (docs/spec/tra.md#parameters). One row becomes one line of bytes. */
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type { FolderView } from '../items/accounting-folder.ts'
@@ -39,7 +36,7 @@ export function headerLine(type: 'DOS' | 'JRL', generatedAt: string, firmName: s
     .line()
 }
 
-/** docs/spec/tra.md#ps1 */
+/** The folder with its address and its capital (docs/spec/tra.md#ps1). */
 export function ps1Line(folder: FolderView): Buffer {
   const { address } = folder
   return new LineWriter(layouts.PS1)
@@ -126,8 +123,8 @@ export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank:
 }
 
 /**
- * How opening balances are given: in detail (H), or as sums by account (OAN). Written to ETATANO of a year and to
- * ECRANOUVEAU of its opening entries.
+ * How opening balances are given: in detail (H), or as sums by account (OAN). ETATANO of a year and ECRANOUVEAU of its
+ * opening entries contain this code.
  */
 export function openingState(lettering: string): 'H' | 'OAN' {
   return lettering === 'MONO' ? 'H' : 'OAN'
@@ -160,8 +157,8 @@ export function mdpLine(internalCode: string): Buffer {
 }
 
 /**
- * Defines a settlement that is paid at once, in that mode. MP1 cites a code of MDP and is right-aligned as that code
- * is.
+ * Defines a settlement that is paid at once, by one mode of payment. MP1 cites a code of MDP, and is right-aligned like
+ * that code.
  */
 export function mdrLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
@@ -213,11 +210,6 @@ export function tvaLine(code: string, rate: number): Buffer {
     .number('TAUXVENTE', percent)
     .line()
 }
-
-/**
- * Renders the records of accounts, journals, banks and sections (docs/spec/tra.md#parameters). One row becomes one line
- * of bytes.
- */
 
 /**
  * @param code the code that `shortCodes` gave

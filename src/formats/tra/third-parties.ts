@@ -41,7 +41,7 @@ export function thirdParties(accounts: readonly FiledAccount[]) {
   const all = new Map([...ofRoots.values(), ...filed.values()].map((one) => [one.number, one]))
   const collectiveOf = ({ kind, own }: (typeof parties)[number]) => (own ?? ofRoots.get(kind)!).number
   return {
-    /** The collective accounts of roots, for third parties for which no FEC filed a collective account. */
+    /** The collective account of each root. It is that of a third party if no FEC filed a collective account for it. */
     ofRoots,
     /** All collective accounts, each once; those of roots come first. */
     collectives: [...all.values()],
@@ -57,7 +57,7 @@ export type ThirdParties = ReturnType<typeof thirdParties>
 
 /**
  * Collective accounts by number. If the folder has an account with this number, it is the collective account; lines
- * without an auxiliary are booked on it.
+ * without a third party are booked on it.
  */
 function filedCollectives(accounts: readonly FiledAccount[]): Map<string, CollectiveAccount> {
   const own = new Map(

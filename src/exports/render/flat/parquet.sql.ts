@@ -5,9 +5,9 @@
 import { flatColumns, parquetRowBytesMax, sharesType } from '../../../formats/flat/columns.ts'
 
 /**
- * With one thread, rows stay in order without an instruction to DuckDB to keep it; only then can groups be limited in
- * bytes. Nothing is written to disk, nothing is downloaded. Peaks of the whole process: 210 MB for 600,000 ordinary
- * rows, 283 for 30,000 of 4 KB, 289 for 3,000 of 50 KB.
+ * With one thread, rows stay in order even if `preserve_insertion_order` is false. Groups can be limited in bytes only
+ * if it is false. Nothing is written to disk, nothing is downloaded. Peaks of the whole process: 210 MB for 600,000
+ * ordinary rows, 283 MB for 30,000 rows of 4 KB, 289 MB for 3,000 rows of 50 KB.
  */
 export const duckDbSettings = {
   threads: '1',
@@ -19,8 +19,8 @@ export const duckDbSettings = {
 }
 
 /**
- * DuckDB holds a group in memory several times over. Without the limit in bytes, groups with rows of 2 KB were too
- * large.
+ * DuckDB holds a group in memory several times over. Without the limit in bytes, groups with rows of 2 KB needed too
+ * much memory.
  */
 const groupRows = 50_000
 const groupBytes = 30_000_000

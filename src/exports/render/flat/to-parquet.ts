@@ -1,6 +1,6 @@
 /**
  * Turns our CSV into Parquet in a process of its own: DuckDB has 68 MB of code, needs 300 MB for any ledger, and may
- * run out of memory, which must end an export and not the service.
+ * run out of memory. That must end an export, not the service.
  *
  * DuckDB opens files by name. Under the names /dev/stdin and /dev/stdout it can open pipes, but not the sockets that
  * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
@@ -23,10 +23,10 @@ const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.u
  */
 const pipeline = 'cat 3>&- | { "$0" "$@" || kill -9 0; } | cat 3>&-'
 
-/** Limits the heap of JavaScript, where nearly nothing happens. */
+/** Limits the heap of JavaScript, which the process hardly uses. */
 const nodeOptions = ['--max-old-space-size=64', '--max-semi-space-size=1']
 
-/** What the process says before it ends: the rows of its file, or why there is none. */
+/** The message of the process before it ends: the number of rows in its file, or why there is no file. */
 interface Outcome {
   rows?: number
   error?: string
@@ -94,7 +94,7 @@ function startProcess(): Process {
   return child
 }
 
-/** What the process said; empty if it was killed before it said anything. */
+/** The message of the process; empty if it was killed before it sent one. */
 function outcomeOf(child: Process): Promise<Outcome> {
   return new Promise((resolve) => {
     child.once('message', (outcome: Outcome) => resolve(outcome))
@@ -103,7 +103,7 @@ function outcomeOf(child: Process): Promise<Outcome> {
 }
 
 /**
- * Sends the CSV. If the process ends first, sending stops without an error: the outcome says why.
+ * Sends the CSV. If the process ends first, sending stops without an error: the outcome contains the reason.
  * @returns whether all of it was sent
  * @throws the error of the CSV
  */

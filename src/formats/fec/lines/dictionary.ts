@@ -40,9 +40,9 @@ export type FecDictionary = ReturnType<typeof renderFecDictionary>
 
 /** @param texts the text of each column, in the order of the line */
 function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter) {
-  /** Where each field begins, and finally where the next one would begin. */
+  /** The position at which each field begins, then the position after the last tab. */
   const starts = [0]
-  /** For each field, the number of characters that were not written as they are. */
+  /** For each field, the number of replaced characters. */
   const replaced: number[] = []
   /** The number of mandatory fields without a value. */
   let blankFields = 0

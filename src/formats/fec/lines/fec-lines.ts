@@ -88,12 +88,12 @@ export class FecLines {
   #head = this.#laidOut.bytes
   #date = this.#laidOut.bytes
   #tail = this.#laidOut.bytes
-  /** In the fields laid out for the entry: blank mandatory fields, and replaced characters. */
+  /** Counts of blank mandatory fields, and of replaced characters, in the fields laid out for the entry. */
   #blankFields = 0
   #replaced = 0
   /** The fields that were filed once for all lines of the entry. */
   #filed: FiledFields | undefined
-  /** Whether these include columns that belong to a movement, not to the entry. */
+  /** Whether these fields include columns of movements. */
   #isMixed = false
   #filedBytesMax = 0
   /** For each journal, the last number given to an entry that had none. */
@@ -118,7 +118,7 @@ export class FecLines {
     writer.replaced = 0
   }
 
-  /** Counts of what the lines written so far have left blank or altered. */
+  /** Counts of blank and altered fields in the lines written so far. */
   get notes() {
     return { ...this.#notes, replacedCharacters: this.#writer.replaced }
   }
@@ -160,7 +160,7 @@ export class FecLines {
       if (this.#isMandatory[column] && at === this.#starts[column]) this.#blankFields++
       bytes[at++] = tab
     }
-    // Replaced characters count once for each line, so not here for the entry.
+    // Replaced characters are counted for each line, not here for the entry.
     this.#replaced = writer.replaced - before
     writer.replaced = before
     at = endLine(bytes, at)

@@ -33,7 +33,9 @@ export function fieldWriter(encoding: FecFileEncoding): FieldWriter {
 const latin9Bytes = byteTable('iso-8859-15')
 const noBreakBlank = 0xa0
 
-/** Characters of typesetters that ISO 8859-15 lacks. A decomposition would lose them, if they have one at all. */
+/**
+ * Typographic characters that ISO 8859-15 lacks, and their plain forms. A decomposition would not keep their meaning.
+ */
 const plainForms: Readonly<Record<string, string>> = {
   '‘': "'",
   '’': "'",
@@ -85,7 +87,7 @@ function isBlank(byte: number): boolean {
   return byte === blank || byte === noBreakBlank
 }
 
-/** Moves the text between `at` and `to` in `out` back over the blanks before it, and returns its end. */
+/** Removes the blanks at both ends of the text between `at` and `to` in `out`. Returns the end of the text. */
 function trimmed(out: Uint8Array, at: number, to: number): number {
   while (to > at && isBlank(out[to - 1]!)) to--
   let from = at
@@ -141,7 +143,7 @@ function isBreak(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 2] === lineBreakByte || bytes[at + 2] === paragraphBreakByte
 }
 
-/** Whether a byte at the edge of a text can only belong to a character that is not a blank. */
+/** Whether a byte at the edge of a text cannot be part of a blank. */
 function isInk(byte: number): boolean {
   return (byte > blank && byte <= tilde) || byte === letterByte
 }

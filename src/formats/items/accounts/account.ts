@@ -95,9 +95,10 @@ export function accountRow(account: FileAccount): column.FileRow<typeof accountT
   }
 }
 
-/** The sums of an account (docs/spec/resources.md#accountbalance). A full export does not contain them. */
-
-/** Sums are digits of minor units. */
+/**
+ * The sums of an account, as digits of minor units (docs/spec/resources.md#accountbalance). A full export does not
+ * contain them.
+ */
 export interface BalanceView extends Pick<AccountRow, 'id' | 'number' | 'name'> {
   debit: string
   credit: string

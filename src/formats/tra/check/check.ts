@@ -46,7 +46,7 @@ export class TraCheck {
 
   /**
    * @param sums given by an import: receives entries and shares that do not add up. Without it, these are problems like
-   *   all others, and only few parameter lines are kept
+   *   all others, and few parameter lines are kept
    */
   constructor(sums?: TraProblems) {
     this.parameters = new TraParameters(this.problems, sums !== undefined)

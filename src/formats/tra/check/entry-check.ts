@@ -82,7 +82,7 @@ export class EntryCheck {
   #beginEntry(line: TraLine, number: string): void {
     const { totals } = this
     totals.entries += 1
-    // As numbers must ascend, repeated ones are found without remembering all numbers.
+    // Numbers must ascend, so a repeated number is found without a list of all numbers.
     if (this.#first !== undefined && Number(number) <= Number(this.#number)) {
       const message = `the numbers of entries must ascend, the previous one is ${this.#number}`
       this.#refuse(line, 'NUMEROPIECE', message)

@@ -14,8 +14,8 @@ export class TraParameters {
   readonly #isImport: boolean
   readonly #lines = new Map<string, TraLine[]>()
   /**
-   * COLLECTIF by record and code; empty if the record has no such field. It is decoded only once, because each entry
-   * line looks up two codes, which was 2 % of the check.
+   * COLLECTIF by record and code; empty if the record has no such field. It is decoded once: decoding it for the two
+   * look-ups of each entry line took 2 % of the check.
    */
   readonly #definitions = new Map<string, Map<string, string>>(defining.map((record) => [record, new Map()]))
   /** Citations that come before their definition, in the order of the file. */

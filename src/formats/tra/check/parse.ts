@@ -8,7 +8,7 @@ import { fieldOf, layouts, noDay, type TraField, type TraLayout } from '../layou
 
 const { blank, capitalA, carriageReturn, lineFeed } = ascii
 
-/** A longer line cannot be one of a TRA file, whose lines have at most 1,407 columns. */
+/** A longer line cannot belong to a TRA file: its lines have at most 1,407 columns. */
 const lineBytesMax = 64 * 1024
 
 const accountType = fieldOf(layouts.ENTRY, 'TYPE CPTE')
@@ -174,7 +174,7 @@ export function isoDay(columns: string): string {
   return `${columns.slice(4, 8)}-${columns.slice(2, 4)}-${columns.slice(0, 2)}`
 }
 
-/** Problems of a TRA file, described so that its author can find them. */
+/** A problem of a TRA file, for the author of the file. */
 interface TraProblem {
   /** The number of the line, from 1, as editors count. */
   line: number
