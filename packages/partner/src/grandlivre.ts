@@ -2,7 +2,7 @@
 /** `grandlivre <command>`: the command line of partners. */
 import { createTerminal } from '../../terminal/src/terminal.ts'
 import { exitCodes, localFailure } from './cli/exit-codes.ts'
-import { run, tell } from './cli/run.ts'
+import { printError, run } from './cli/run.ts'
 
 /** npm and the terminal pass on the same Ctrl-C within milliseconds. A person who presses it twice takes longer. */
 const signalEchoMs = 500
@@ -31,7 +31,7 @@ input.on('error', () => {})
 const words = process.argv.slice(2)
 process.on('exit', () => {
   if (lost === undefined || process.exitCode) return
-  tell(terminal, localFailure(`The result cannot be written: ${lost.message}`), words)
+  printError(terminal, localFailure(`The result cannot be written: ${lost.message}`), words)
   process.exitCode = exitCodes.local
 })
 const exitCode = await run(words, { env, terminal, signal: stop.signal })

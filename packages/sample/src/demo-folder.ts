@@ -23,7 +23,7 @@ const demo = 'DEMO'
  * The other folders of the firm. They are small, so that the start stays short. Their references begin with that of the
  * demo folder.
  */
-const besides = { movements: 250, seed: 2, reference: demo }
+const smallFolders = { movements: 250, seed: 2, reference: demo }
 
 /** Movements enough to look at, but few enough to load in less than a second, so that the start stays short. */
 const movementsDefault = 5_000
@@ -70,14 +70,14 @@ export async function ensureDemoFolder(
 async function fillFirm(
   client: ClientBase,
   firm: { schemaId: string; firmId: string },
-  { besides: wanted = 4, onProgress }: DemoOptions,
+  { besides = 4, onProgress }: DemoOptions,
 ): Promise<void> {
   let first = 1
-  while (first <= wanted && (await findFoldersByReference(client, `${demo}-${first}`)).length > 0) first++
-  const folders = wanted - first + 1
+  while (first <= besides && (await findFoldersByReference(client, `${demo}-${first}`)).length > 0) first++
+  const folders = besides - first + 1
   if (folders === 0) return
-  const seed = besides.seed + first - 1
-  await seedFirm(client, { ...besides, seed, folders, first, firm, onProgress })
+  const seed = smallFolders.seed + first - 1
+  await seedFirm(client, { ...smallFolders, seed, folders, first, firm, onProgress })
 }
 
 /**

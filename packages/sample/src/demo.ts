@@ -36,7 +36,7 @@ import { correctSome } from './simulate.ts'
 const movementsMin = 1_000
 
 /** For `--firm`: number of folders, how many of them each round corrects, and seconds until the first round. */
-const firm = { folders: 30, corrected: 3, firstSeconds: 5 }
+const firmDemo = { folders: 30, corrected: 3, firstSeconds: 5 }
 
 const { stdin: input, stdout: out, stderr: err } = process
 const { print, note, progress } = createTerminal({ input, out, err })
@@ -52,7 +52,7 @@ const options = {
   },
   out: { value: 'folder', help: 'where the exported files go; default out' },
   firm: {
-    help: `instead of the tour: a firm of ${firm.folders} folders with a bookkeeper who corrects them, and a copy that follows`,
+    help: `instead of the tour: a firm of ${firmDemo.folders} folders with a bookkeeper who corrects them, and a copy that follows`,
   },
   every: {
     value: 'seconds',
@@ -64,8 +64,8 @@ const options = {
 
 /** @throws {Error} whose message says what is wrong and what to do. Nothing is left running afterwards */
 async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
-  const { movements, out = 'out', every, once: ends = false } = given
-  if (given.firm && (ends || given.out !== undefined))
+  const { movements, out = 'out', every, once: isOnce = false } = given
+  if (given.firm && (isOnce || given.out !== undefined))
     throw new Error('--out and --once are for the tour: leave them out with --firm')
   if (!given.firm && every !== undefined) throw new Error('--every is for a firm: give --firm, too')
   // Checked before the settings are read, which would ask for a key to go with DATABASE_URL.
@@ -73,14 +73,14 @@ async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   const config = readConfig()
   try {
     if (given.firm) await showFirm(config, movements, every ?? 60)
-    else await showTour(config, movements ?? 100_000, resolve(out), ends)
+    else await showTour(config, movements ?? 100_000, resolve(out), isOnce)
   } catch (error) {
     if (!stop.aborted) throw error
   }
   if (stop.aborted) print('Stopped.')
 }
 
-async function showTour(config: Config, movements: number, out: string, ends: boolean): Promise<void> {
+async function showTour(config: Config, movements: number, out: string, isOnce: boolean): Promise<void> {
   print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
   await makeFolder(out).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
@@ -90,7 +90,7 @@ async function showTour(config: Config, movements: number, out: string, ends: bo
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
-    if (ends) return
+    if (isOnce) return
     print('')
     invite(config, credentials, [
       `npx grandlivre listen --profile demo --society ${credentials.societyId} http://localhost:3000/`,
@@ -117,7 +117,7 @@ async function showFirm(config: Config, movements: number | undefined, every: nu
   const copy = join(config.dataDir, files.copy)
   // A copy of an earlier run may belong to another port, and sync would refuse it.
   await rm(copy, { force: true })
-  await withService(config, { movements, besides: firm.folders - 1 }, async (ownerUrl, credentials) => {
+  await withService(config, { movements, besides: firmDemo.folders - 1 }, async (ownerUrl, credentials) => {
     invite(config, credentials, [
       `npx grandlivre folders --profile demo --to ${wordOf(pathOf(copy))}`,
       `${settingOf(config)}npm run cli -- status`,
@@ -148,10 +148,10 @@ async function keepCorrecting(ownerUrl: string, folderId: string, every: number,
   const random = new Random(Date.now())
   await asOwner(ownerUrl, 'demo', async (pool) => {
     const { firmId } = (await inTransaction(pool, (client) => findFolder(client, folderId)))!
-    for (let seconds = Math.min(every, firm.firstSeconds); ; seconds = every) {
+    for (let seconds = Math.min(every, firmDemo.firstSeconds); ; seconds = every) {
       await delay(seconds * 1_000, undefined, { signal })
       print('The bookkeeper corrects:')
-      for await (const line of correctSome(pool, firmId, firm.corrected, random)) print(`  ${line}`)
+      for await (const line of correctSome(pool, firmId, firmDemo.corrected, random)) print(`  ${line}`)
     }
   }).catch((error) => {
     if (!signal.aborted) throw error

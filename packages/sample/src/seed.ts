@@ -132,7 +132,7 @@ export async function seedFolder(client: ClientBase, options: FolderOptions) {
   const filled = await addLedger(loading, key, random, { ...options, thirdPartyId })
   await loading.load()
   await publishSeed(client, key, filled.exercices, deleted)
-  return { ...key, firmId, ...filled, /** Bytes of the rows that were sent. */ loadedBytes: loading.bytes() }
+  return { ...key, firmId, ...filled, loadedBytes: loading.sentBytes() }
 }
 
 /**
@@ -173,7 +173,7 @@ export async function seedFirm(client: ClientBase, options: FirmOptions) {
   await loading.load()
   for (const { exercices, ...key } of filled) await publishSeed(client, key, exercices)
   const folderIds = filled.map(({ folderId }) => folderId)
-  return { schemaId, firmId, folderIds, counts, loadedBytes: loading.bytes() }
+  return { schemaId, firmId, folderIds, counts, loadedBytes: loading.sentBytes() }
 }
 
 /** @param deleted the former exercices of a folder whose ledger was replaced */
@@ -210,7 +210,7 @@ async function addLedger(
   })
   const [before, current] = [exerciceOf(year - 1), exerciceOf(year)]
   const closed = { closedById: '7', closedByFirstName: 'Anaïs', closedByLastName: 'Lefèvre' }
-  const books: MasterRows = {
+  const masterRows: MasterRows = {
     ...chart,
     exercices: [
       { ...before, lettering: 'MONO', closedAt: `${year}-03-31T16:45:00Z`, ...closed },
@@ -219,7 +219,7 @@ async function addLedger(
   }
   for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(masterTables as never)) {
     const rows = writer(table)
-    for (const row of books[name as MasterTable]) rows.add({ ...key, ...row })
+    for (const row of masterRows[name as MasterTable]) rows.add({ ...key, ...row })
   }
   const [entries, movementRows] = [writer(entryTable), writer(movementTable)]
   const counts = { entries: 0, movements: 0, accounts: chart.accounts.length }
@@ -317,12 +317,5 @@ function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOp
     await reserve()
   }
 
-  return {
-    ids,
-    writer,
-    reserve,
-    load,
-    loadBatch,
-    /** Bytes of the rows that were sent. */ bytes: () => bytes,
-  }
+  return { ids, writer, reserve, load, loadBatch, sentBytes: () => bytes }
 }

@@ -88,7 +88,7 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
     const texts = [lines].flat().map((line) => `${printable(line)}\n`)
     output.write(texts.join(''))
   }
-  const nextPiped = async (signal: AbortSignal | undefined) => {
+  const readPiped = async (signal: AbortSignal | undefined) => {
     piped ??= createInterface({ input, ...(signal ? { signal } : {}) })[Symbol.asyncIterator]()
     const { value, done } = await piped.next()
     signal?.throwIfAborted()
@@ -112,7 +112,7 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
       progress.clear()
       // For a visible answer on a terminal, readline writes the question, because it redraws both together.
       if (hidden || !input.isTTY) err.write(`${question} `)
-      const answer = input.isTTY ? await typed(person, question, hidden, signal) : await nextPiped(signal)
+      const answer = input.isTTY ? await readTyped(person, question, hidden, signal) : await readPiped(signal)
       if (hidden && input.isTTY) err.write('\n')
       return answer.trim()
     },
@@ -134,7 +134,7 @@ function writeBytes(out: Output, chunk: Uint8Array, signal: AbortSignal): Promis
 const noAnswer = () => new UsageError('The input ended before an answer', ['Pipe the answers, one a line.'])
 
 /** Reads one line that a person types. */
-async function typed(
+async function readTyped(
   { input, err, interrupt }: Required<Omit<Streams, 'out'>>,
   question: string,
   hidden: boolean,

@@ -103,7 +103,7 @@ export function readWords<Context>(
   for (const [at, [name, argument]] of named.entries()) {
     const text = places[at]
     if (text === undefined) throw new UsageError(`<${name}> is missing: ${argument.help}`)
-    given[name] = read(`<${name}>`, argument, text)
+    given[name] = readValue(`<${name}>`, argument, text)
   }
   if (places.length > named.length) throw new UsageError(`"${places[named.length]}" is one word too many`)
   for (const [name, option] of Object.entries(options)) {
@@ -112,7 +112,7 @@ export function readWords<Context>(
       if (option.required) throw new UsageError(`--${name} <${option.value}> is missing: ${option.help}`)
     } else if (option.value === undefined) given[name] = true
     else {
-      const values = found.map((text) => read(`--${name}`, option, text))
+      const values = found.map((text) => readValue(`--${name}`, option, text))
       given[name] = option.several ? values : values[0]
     }
   }
@@ -176,7 +176,7 @@ function unknownOption(rawName: string, options: Options): UsageError {
   return new UsageError(`There is no option ${rawName}${meant === undefined ? '' : `; is ${meant} meant?`}`)
 }
 
-function read(name: string, { is, choices }: Argument, text: string): unknown {
+function readValue(name: string, { is, choices }: Argument, text: string): unknown {
   if (text === '') throw new UsageError(`${name} has no value`)
   if (choices && !choices.includes(text))
     throw new UsageError(`${name} takes ${choices.join(', ')}, not "${text}"`)

@@ -12,16 +12,11 @@ import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kind } from '../../../terminal/src/command.ts'
 import { GrandlivreError } from '../client/errors.ts'
+import type { RequestsOptions } from '../client/requests.ts'
 import { localFailure } from './exit-codes.ts'
 
-export interface Access {
-  /** `https://host`, without `/api/v1`. */
-  baseUrl: string
-  token: string
-  secret: string
-  /** Id of the folder; needed with a firm token. */
-  society?: string | undefined
-}
+/** How to reach a ledger. The society, the id of a folder, is needed with a firm token. */
+export type Access = Pick<RequestsOptions, 'baseUrl' | 'token' | 'secret' | 'society'>
 
 /** An access and its source: `environment`, or the path of the login file. */
 export interface FoundAccess extends Access {

@@ -24,11 +24,11 @@ export interface CommandProcess {
 
 export type CommandCall = ReturnType<typeof commandCall>
 
-/** @param tell prints an error and lets the command go on. All errors have the same form */
+/** @param printError prints an error and lets the command go on. All errors have the same form */
 export function commandCall(
   given: Record<string, unknown>,
   { env, terminal: all, signal }: CommandProcess,
-  tell: (error: unknown) => void,
+  printError: (error: unknown) => void,
 ) {
   const { json, quiet, ...chosen } = given as Given<unknown, typeof commonOptions>
   // Commands that take several profiles or folders find their accesses themselves. Here only the first one counts.
@@ -59,7 +59,7 @@ export function commandCall(
    */
   const ledger = (folder = access().society) => library({ ...access(), society: folder })
   return {
-    ...{ ledger, library, access, tell, terminal, signal },
+    ...{ ledger, library, access, printError, terminal, signal },
     /** The profile of the login file that `--profile` names. */
     profile,
     /** The folder that `--society` names. */

@@ -52,7 +52,7 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
       terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.usage
     }
-    call = commandCall(read.given, commandProcess, (error) => tell(terminal, error, words, call))
+    call = commandCall(read.given, commandProcess, (error) => printError(terminal, error, words, call))
     await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
@@ -60,7 +60,7 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
     const ended = signal.aborted
       ? new Failure('Interrupted.', remedy, { exitCode: exitCodes.interrupted })
       : error
-    tell(terminal, ended, words, call)
+    printError(terminal, ended, words, call)
     return exitCodeOf(ended)
   } finally {
     terminal.endProgress()
@@ -71,7 +71,7 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
  * Prints an error on standard error: the message, what to do, and the id by which the operators find the request. With
  * --json, the last line is one object, even if the command line could not be read.
  */
-export function tell(terminal: Terminal, error: unknown, words: string[], call?: CommandCall): void {
+export function printError(terminal: Terminal, error: unknown, words: string[], call?: CommandCall): void {
   const { remedy: own, ...facts } = objectOf(error)
   const remedy =
     error instanceof UsageError

@@ -29,9 +29,7 @@ export class Random {
   }
 
   digits(count: number): string {
-    let digits = ''
-    for (let position = 0; position < count; position++) digits += this.integer(0, 9)
-    return digits
+    return Array.from({ length: count }, () => this.integer(0, 9)).join('')
   }
 
   /**

@@ -23,7 +23,7 @@ export type Subscription = WebhookSubscriptionWithSecret & {
   isNoted: boolean
 }
 
-type Kind = WebhookSubscriptionWithSecret['onEvents'][number]
+type EventKind = WebhookSubscriptionWithSecret['onEvents'][number]
 
 interface Note {
   id: number
@@ -80,7 +80,7 @@ export function subscriptionsOf(
      */
     async subscribe(kinds: string[], folders: string[], signal: AbortSignal): Promise<Subscription> {
       // Kinds are sent unchecked: the service refuses an unknown one and lists those that exist.
-      const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
+      const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as EventKind[]
       const body = { postUrl: null, onEvents, accountingFolderId: folders }
       signal.throwIfAborted()
       // Not interruptible: a subscription whose id never arrived could not be deleted.

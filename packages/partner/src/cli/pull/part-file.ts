@@ -81,8 +81,8 @@ export async function openPart(out: string, source: PullSource, force: boolean) 
     /** The checkpoint that the file has reached. */
     reached: () => checkpoint,
 
-    /** Writes content after what the file already has. */
-    write: () => createPieceWriter(file, compression, checkpoint, record),
+    /** Makes a writer of the content that follows what the file already has. */
+    writer: () => createPieceWriter(file, compression, checkpoint, record),
 
     /** The content that the file has, decompressed, chunk by chunk. */
     content: () => contentOf(path, compression),

@@ -81,7 +81,7 @@ async function receive({ selection, encoding, ledger, terminal, signal }: Moveme
   const { after, etag, rows } = part.reached()
   if (after !== null) terminal.note(`Going on after ${countText(rows)} movements of an earlier run`)
   let hash = after === null ? createHash('sha256') : undefined
-  let writer = part.write()
+  let writer = part.writer()
   let last: Uint8Array | undefined
   const stream = ledger.movements(selection, {
     signal,
@@ -92,7 +92,7 @@ async function receive({ selection, encoding, ledger, terminal, signal }: Moveme
       await writer.arrived()
       await part.restart()
       hash = createHash('sha256')
-      writer = part.write()
+      writer = part.writer()
       last = undefined
     },
   })

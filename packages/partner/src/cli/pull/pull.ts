@@ -15,7 +15,7 @@ import { explained } from './failures.ts'
 import { compressionNamed, compressionOf, isStateOfPull } from './part-file.ts'
 import { pullMovements } from './pull-movements.ts'
 import { type Exercice, findExercice, selectionOptions, wantedMovements } from './selection.ts'
-import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.ts'
+import { besideOutput, isOutput, writeExport, writeMovements } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
 /** The formats in lower case, as people write them. */
@@ -142,7 +142,7 @@ function exportPull(given: Pull) {
         onRestart: (reason) => terminal.note(`${reason}: beginning again`),
       })
     const downloaded = isOutput(given.out)
-      ? await writeFile({ terminal, signal }, download)
+      ? await writeExport({ terminal, signal }, download)
       : await download(given.out)
     const { rows, totals, notes: counts = {} } = made.status
     const notes = Object.entries(counts).map(([kind, count]) => `${kind} ${countText(count)}`)

@@ -38,7 +38,7 @@ export async function writeMovements(pull: MovementPull): Promise<PulledMovement
   try {
     for await (const chunk of stream.chunks()) {
       hash.update(chunk)
-      await write(terminal, chunk, signal)
+      await writeToOutput(terminal, chunk, signal)
       terminal.progress(`${countText(progress.rows)} movements, ${sizeText(progress.bytes)}`)
     }
   } catch (error) {
@@ -54,7 +54,7 @@ export async function writeMovements(pull: MovementPull): Promise<PulledMovement
 /**
  * Downloads a file into the temporary folder and proves it there, before its first byte is written to standard output.
  */
-export async function writeFile<Result>(
+export async function writeExport<Result>(
   { terminal, signal }: Pick<MovementPull, 'terminal' | 'signal'>,
   download: (file: string) => Promise<Result>,
 ): Promise<Result> {
@@ -68,14 +68,14 @@ export async function writeFile<Result>(
   try {
     const file = join(folder, 'export')
     const result = await download(file)
-    for await (const chunk of createReadStream(file, { signal })) await write(terminal, chunk, signal)
+    for await (const chunk of createReadStream(file, { signal })) await writeToOutput(terminal, chunk, signal)
     return result
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-async function write({ bytes }: Terminal, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+async function writeToOutput({ bytes }: Terminal, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   await bytes!(chunk, signal).catch((cause: Error) => {
     signal.throwIfAborted()
     throw localFailure(`Standard output takes no more: ${cause.message}`, unproven, { cause })

@@ -82,7 +82,10 @@ export async function withCopies(
 }
 
 /** Adds the name of the profile to an error of its work. */
-export async function named<Result>({ profile }: ProfileRun, work: Promise<Result>): Promise<Result> {
+export async function withProfileName<Result>(
+  { profile }: ProfileRun,
+  work: Promise<Result>,
+): Promise<Result> {
   return work.catch((error: Error) => {
     throw profile === undefined ? error : Object.assign(error, { profile })
   })
@@ -94,7 +97,7 @@ export async function named<Result>({ profile }: ProfileRun, work: Promise<Resul
  *   printed
  */
 export async function eachRun<Result>(
-  { tell, signal }: CommandCall,
+  { printError, signal }: CommandCall,
   runs: readonly ProfileRun[],
   work: (run: Run) => Promise<Result>,
 ): Promise<{ results: Result[]; error: unknown }> {
@@ -102,10 +105,10 @@ export async function eachRun<Result>(
   const errors: unknown[] = []
   for (const run of runs)
     try {
-      results.push(await named(run, work(run)))
+      results.push(await withProfileName(run, work(run)))
     } catch (error) {
       if (signal.aborted) throw new Failure('Interrupted', 'The same command goes on from here.')
-      if (errors.push(error) > 1) tell(error)
+      if (errors.push(error) > 1) printError(error)
     }
   if (results.length === 0) throw errors[0]
   return { results, error: errors[0] }

@@ -9,7 +9,7 @@ import type { Run, SyncEvent } from '../../sync/events.ts'
 import { followLedgers, syncCopy, verifyCopy } from '../../sync/sync.ts'
 import type { CommandCall } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { copyOptions, eachRun, named, type ProfileRun, printTotal, withCopies } from './copies.ts'
+import { copyOptions, eachRun, type ProfileRun, printTotal, withCopies, withProfileName } from './copies.ts'
 
 export const sync = command({
   name: 'sync',
@@ -90,7 +90,10 @@ async function followAll(runs: ProfileRun[]): Promise<void> {
   const stop = new AbortController()
   const ends = runs.map(async (run) => {
     try {
-      await named(run, followLedgers({ ...run, signal: AbortSignal.any([run.signal!, stop.signal]) }))
+      await withProfileName(
+        run,
+        followLedgers({ ...run, signal: AbortSignal.any([run.signal!, stop.signal]) }),
+      )
     } finally {
       stop.abort()
     }
@@ -131,8 +134,8 @@ async function verifyAll(call: CommandCall, runs: Run[], repair: boolean): Promi
   if (error) throw error
   if (unproven.length > 0) throw new Failure(`Not proven: ${unproven.join(', ')}`)
   if (differed.length === 0) return
-  const named = differed.join(', ')
-  if (!repair) throw new Failure(`Different: ${named}`, 'Without --no-repair they are read again.')
+  const societies = differed.join(', ')
+  if (!repair) throw new Failure(`Different: ${societies}`, 'Without --no-repair they are read again.')
   const exitCode = exitCodes.differs
-  throw new Failure(`Different, and read again: ${named}`, 'They are equal now.', { exitCode })
+  throw new Failure(`Different, and read again: ${societies}`, 'They are equal now.', { exitCode })
 }
