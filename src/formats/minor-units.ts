@@ -13,8 +13,8 @@ const { minus, zero } = ascii
 export const unitsMax = 2n ** 63n - 1n
 
 /** Writes cents as a number with two decimals: 1234n is 12.34, or 12,34 with a comma. @param mark decimal separator */
-export function inUnits(amount: bigint, mark: '.' | ',' = '.'): string {
-  const { sign, whole, fraction } = partsOf(String(amount), 2)
+export function inUnits(amount: bigint, mark: '.' | ',' = '.', decimals = 2): string {
+  const { sign, whole, fraction } = partsOf(String(amount), decimals)
   return `${sign}${whole}${mark}${fraction}`
 }
 

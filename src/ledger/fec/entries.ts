@@ -5,6 +5,7 @@
 
 import { strict as assert } from 'node:assert'
 import type { FecLine } from '../../formats/fec/parse.ts'
+import { inUnits } from '../../formats/minor-units.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import {
   asJson,
@@ -241,10 +242,9 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<NewEntry, 'curre
   }
   if (thousandths === 0n || minorUnits === 0n) return { currency, rate: null }
   const millionths = (minorUnits * 10_000_000n + thousandths / 2n) / thousandths
-  const digits = String(millionths).padStart(7, '0')
   // numeric(18, 6) holds 12 digits before the point. An amount that rounds to zero gives no rate.
-  if (digits.length > 18 || millionths === 0n) return { currency, rate: null }
-  return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
+  if (millionths >= 10n ** 18n || millionths === 0n) return { currency, rate: null }
+  return { currency, rate: inUnits(millionths, '.', 6) }
 }
 
 /** The foreign currencies that lines name, in the order of the lines. */

@@ -120,7 +120,7 @@ export class MadEntries {
       source: source.name,
       thirdPartyId,
       currency,
-      rate: rate === undefined ? null : inMillionths(rate),
+      rate: rate === undefined ? null : inUnits(rate, '.', 6),
       comment,
       partnerMetadata,
       attachments: addresses(entry.attachments),
@@ -152,10 +152,4 @@ export class MadEntries {
 function addresses(files: FileEntry['attachments']): NewEntry['attachments'] {
   const all = Object.entries(files)
   return all.length === 0 ? null : Object.fromEntries(all.map(([name, { value }]) => [name, value]))
-}
-
-function inMillionths(rate: bigint): string {
-  const sign = rate < 0n ? '-' : ''
-  const digits = String(rate < 0n ? -rate : rate).padStart(7, '0')
-  return `${sign}${digits.slice(0, -6)}.${digits.slice(-6)}`
 }

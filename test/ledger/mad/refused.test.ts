@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { setImportStage } from '../../support/imports/import-stage.ts'
-import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
 // biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
@@ -210,15 +209,8 @@ describe.each(named)('a file is refused: data.%s', (path, list, of) => {
 })
 
 describe('a file is refused', () => {
-  async function expectRefused(file: string | Uint8Array, message: string, options = {}) {
-    const before = await rowCounts(stage.owner)
-    const outcome = await stage.importMad(file, options).then(
-      () => 'imported',
-      (reason: Error) => reason.message,
-    )
-    expect(outcome).toContain(message)
-    expect(await rowCounts(stage.owner)).toEqual(before)
-  }
+  const expectRefused = (file: string | Uint8Array, message: string, options = {}) =>
+    stage.expectRefused(() => stage.importMad(file, options), message)
 
   test.each(Object.entries(refusals))('%s', (_, [file, message]) => expectRefused(file, message))
 

@@ -2,12 +2,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { expect } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
 import { type FecImportOptions, importFec } from '../../../src/ledger/fec/import-fec.ts'
 import type { LedgerRequest } from '../../../src/ledger/import/folder-target.ts'
 import { importMad, type MadImportOptions } from '../../../src/ledger/mad/import-mad.ts'
 import { importTra } from '../../../src/ledger/tra/import-tra.ts'
 import { type FecRow, fecFile } from '../ledgers/fec-file.ts'
+import { rowCounts } from '../ledgers/ledger-content.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 
 export type ImportStage = Awaited<ReturnType<typeof setImportStage>>
@@ -40,6 +42,12 @@ export async function setImportStage(given?: TestDatabase) {
     importFile,
     importRows: (rows: readonly FecRow[], options?: Partial<FecImportOptions>) =>
       importFile(fecFile(rows), options),
+    /** Runs an import that must fail with this message and change the number of rows in no table. */
+    expectRefused: async (run: () => Promise<unknown>, message: string | RegExp) => {
+      const before = await rowCounts(owner)
+      await expect(run()).rejects.toThrow(message)
+      expect(await rowCounts(owner)).toEqual(before)
+    },
     close: async () => {
       await owner.end()
       await service.end()
