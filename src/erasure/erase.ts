@@ -1,14 +1,14 @@
 /**
  * Erases a folder, a firm or a third party, and everything that belongs to it (docs/operators/erasure.md).
  *
- * - hide: in one short transaction, the folder disappears for every request, import and list; followers are refused
- * - events: lose their content and keep their places, because numbers are counted along them; waiting deliveries are
- *   rebuilt
- * - files: are deleted from the store, and then the rows of their exports
- * - rows: of the ledger, its log and its digests are deleted, then tokens, then the folder itself
+ * 1. One short transaction hides the folder from every request, import and list. Its followers are refused.
+ * 2. Events lose their content. They keep their places, because numbers count them. Waiting deliveries are rebuilt.
+ * 3. Files are deleted from the store, before the rows of their exports.
+ * 4. The rows of the ledger, its log and its digests are deleted, then the tokens, then the folder itself.
  *
- * Each step is a transaction that changes at most `rowsAtOnce` rows while others work, and repeats without harm: the
- * next run continues one that was killed. Rows of the audit stay: they hold ids, and no content of any ledger.
+ * Each step is a transaction that changes at most `rowsAtOnce` rows, while others work. Steps can be repeated without
+ * harm, so the next run continues a run that was killed. Rows of the audit stay: they hold ids, and no content of any
+ * ledger.
  */
 import type { PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit.sql.ts'
@@ -41,11 +41,11 @@ export interface Erasing {
   onStep(text: string): void
 }
 
-/** Most rows of a step. It takes some tenths of a second, and does not hold locks that others wait for. */
+/** The most rows of a step. Such a step takes some tenths of a second, and holds no locks that others wait for. */
 const rowsAtOnce = 10_000
 /**
- * Most deliveries of a step. Each body is examined, and the subscriptions of the tenant are locked if one delivery is
- * pending.
+ * The most deliveries that a step examines. If one of them shows the folder and is pending or failed, the step locks
+ * the subscriptions with pending deliveries.
  */
 const deliveriesAtOnce = 200
 
@@ -121,7 +121,7 @@ async function checkFiles({ step, store }: Erasing, folderId: string): Promise<v
     })
     if (!isThere)
       throw new Error(
-        `The store of these settings has not the file ${fileKey} of export ${key.exportId}. Nothing was changed. ` +
+        `The store of these settings does not have the file ${fileKey} of export ${key.exportId}. Nothing was changed. ` +
           'Run the command with the settings of the service (DATA_DIR, or S3_ENDPOINT and its like), or with --without-files if the file is lost',
       )
   }
@@ -144,7 +144,7 @@ function hideFolder({ step, record }: Erasing, folderId: string, ofFirm?: string
 
 type CountedSteps = ReturnType<typeof countedSteps>
 
-/** Steps that erase, and in the same transaction add what they erased to the counts in the row of the erasure. */
+/** Makes steps that erase rows, and in the same transaction add their number to the counts of the erasure. */
 function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
   const run = (what: string, remove: (client: PoolClient) => Promise<number>) =>
     step(async (client) => {
@@ -161,7 +161,7 @@ function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
       onStep(`${table}: ${gone.toLocaleString('en')}`)
     }
   }
-  /** Deletes the deliveries of each subscription before it: there may be hundreds of thousands. */
+  /** Deletes each subscription after its deliveries, because there may be hundreds of thousands of these. */
   const deleteSubscriptions = async (column: Parameters<typeof sql.subscriptionsWhere>[1], value: string) => {
     for (const subscription_id of await step((client) => sql.subscriptionsWhere(client, column, value))) {
       await deleteRows('deliveries', { subscription_id })
@@ -224,8 +224,8 @@ async function eraseFiles({ step, store, onStep }: Erasing, key: FolderKey): Pro
 }
 
 /**
- * What is left of an erased folder: the number of rows by table, and of files. If empty, only ids in the audit and in
- * emptied events are left.
+ * Counts what is left of an erased folder: rows by table, and files. If the result is empty, only ids are left, in
+ * the audit and in emptied events.
  */
 export async function leftOfFolder(
   { step, store }: Pick<Erasing, 'step' | 'store'>,
@@ -268,8 +268,8 @@ export async function eraseFirm(
 }
 
 /**
- * Whether an erasure has begun and not ended. One that has ended does not count: if its subject is there, a restore has
- * brought it back.
+ * Whether an erasure has begun and not ended. An ended erasure does not count: if the firm or third party exists, a
+ * restore has brought it back.
  */
 async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Promise<boolean> {
   const erasure = await sql.findErasure(client, kind, id)
@@ -311,7 +311,7 @@ export async function erasePartner(erasing: Erasing, code: string): Promise<Eras
   const partner = await step(async (client) => {
     const found = await findThirdParty(client, code)
     if (!found || (await isUnderWay(client, 'partner', found.id))) return found
-    // If ledgers name the third party, its row stayed when it was erased, but it has no secrets any more.
+    // The row of an erased third party stays if ledgers name it, but without secrets.
     const wasErased = (await listSecrets(client, found.id)).length === 0
     if (wasErased && (await sql.findErasure(client, 'partner', found.id))) return undefined
     await sql.beginErasure(client, 'partner', found.id, { code })

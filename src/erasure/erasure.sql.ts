@@ -1,6 +1,6 @@
 /**
- * Statements of erasure, run as the owner of the tables. Each changes a bounded number of rows, and repeats without
- * harm: the next run continues one that was killed.
+ * Statements of erasure, run as the owner of the tables. Each changes a bounded number of rows, and can be
+ * repeated without harm: the next run continues a run that was killed.
  */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
@@ -46,7 +46,7 @@ export async function readErasures(
   return queryRows<Erasure>(client, text, values)
 }
 
-/** The erasure of a subject; undefined if it was never begun. */
+/** Finds the erasure of a folder, firm or third party; undefined if none was begun. */
 export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
   return (await readErasures(client, 'ofThing', [kind, id]))[0]
 }
@@ -128,8 +128,8 @@ export async function markErased(client: ClientBase, { schemaId, folderId }: Fol
 }
 
 /**
- * Notes all exports of the folder, including one of a request that saw the folder before it was hidden and inserted the
- * export afterwards.
+ * Stores the ids of all exports of the folder with its erasure. A request that saw the folder before it was hidden
+ * may have inserted an export afterwards.
  * @returns their ids
  */
 export async function noteExports(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
@@ -146,7 +146,7 @@ export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKe
   return queryCount(client, text, [schemaId, folderId])
 }
 
-/** Ids of the subscriptions of a tenant, firm or third party, or of those that can hear only of one folder. */
+/** Finds the ids of the subscriptions of a tenant, a firm or a third party, or of those for a single folder. */
 export function subscriptionsWhere(
   client: ClientBase,
   column: 'schema_id' | 'firm_id' | 'third_party_id' | 'folder_ids',
@@ -167,9 +167,9 @@ interface EventPlace {
 }
 
 /**
- * Removes the content of events of the folder. The events themselves stay until retention deletes them, because numbers
- * are counted along them.
- * @returns `last`: the last event of this part, whether it was empty already or not; undefined if none was left
+ * Removes the content of events of the folder. The events themselves stay until retention deletes them, because
+ * numbers are counted along them.
+ * @returns `last`: the place of the last event of this part; undefined if no event was left
  */
 export async function emptyEvents(
   client: ClientBase,
@@ -201,7 +201,7 @@ export function kindsOfEvents(client: ClientBase, { schemaId, folderId }: Folder
 
 /**
  * Locks the subscriptions that have something to send, before their deliveries are forgotten. So the result of an
- * attempt is recorded before or after, never in between.
+ * attempt is recorded before or after that, never in between.
  */
 export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: string): Promise<void> {
   const text = `select from grandlivre.subscriptions s
@@ -226,7 +226,7 @@ export async function unlinkLedger(client: ClientBase, { schemaId, folderId }: F
   )
 }
 
-/** Deletes rows with these values, at most as many as the limit. @returns how many were deleted; 0 if none is left */
+/** Deletes at most `most` rows with these values. @returns the number of deleted rows; 0 if none is left */
 export function deleteRows(
   client: ClientBase,
   table: string,
@@ -256,7 +256,7 @@ export async function deleteFolder(client: ClientBase, { schemaId, folderId }: F
   await client.query('delete from grandlivre.folders where schema_id = $1 and id = $2', [schemaId, folderId])
 }
 
-/** Rows that still name the folder, by table: the receipt says why they stay. */
+/** Counts the rows that still name the folder, by table. Tables without such rows are left out. */
 export async function rowsOfFolder(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -278,7 +278,7 @@ export async function rowsOfFolder(
   return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ name, count }) => [name, count]))
 }
 
-/** Rows that stay: those that hold ids without content, and those of ledgers that name a third party. */
+/** Finds the rows that stay: rows with ids but no content, and entries of ledgers that name the third party. */
 export async function tracesOf(
   client: ClientBase,
   kind: ErasedKind,
@@ -297,7 +297,7 @@ export async function tracesOf(
   return (await queryRow<Record<string, unknown>>(client, traces[kind], [id]))!
 }
 
-/** Files of exports that have ended, as the rows of the exports name them. */
+/** Reads the keys of the files of the folder's exports. */
 export async function filesOfFolder(client: ClientBase, folderId: string) {
   const text = `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
      from grandlivre.exports where folder_id = $1 and file_key is not null`

@@ -24,8 +24,8 @@ type Batches<Row> = AsyncGenerator<Row[]>
 const fieldsJson = (column: string) =>
   `json_build_object(${addressFields.map((field) => `'${field}', (${column}).${columnName(field)}`).join(', ')})`
 /**
- * The address as JSON; null if every field is null. (A row `is null` if all its fields are null, and `is not null` if
- * none is.)
+ * The address as JSON; null if every field is null. (For a row, `is null` means that all its fields are null. `is not
+ * null` would mean that no field is null.)
  */
 const addressJson = (column: string) => `case when not (${column} is null) then ${fieldsJson(column)} end`
 

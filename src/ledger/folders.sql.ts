@@ -35,10 +35,10 @@ export interface FolderSearch {
 export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
   and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
 
-/** The most entries or movements of a year that are counted, by their primary keys: 1 ms each. */
+/** Of a year, at most this many entries and movements are counted. Each count takes 1 ms, along the primary key. */
 export const countedMax = 10_000
 
-/** An SQL expression: how many rows meet a condition, counted up to `most`. */
+/** An SQL expression: the number of rows that meet a condition, counted up to `most`. */
 const counted = (table: string, condition: string, most: number) =>
   `(select count(*)::int as count from (select from grandlivre.${table} where ${condition} limit ${most}) as counted)`
 /** An SQL condition: whether a row belongs to the exercice `x`. */
@@ -135,7 +135,7 @@ export interface LastPull {
   bytes: string | null
 }
 
-/** The most rows of a folder's audit in which its last pulls are looked for. */
+/** `lastPulls` looks at this many of the newest audit rows of a folder. */
 const pullsLookedThrough = 1_000
 
 /** For each third party, the last pull of the folder that was sent completely; newest first. */

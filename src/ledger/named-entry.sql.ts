@@ -11,10 +11,7 @@ import { cursorExpression } from './changes/cursor.sql.ts'
 export interface EntryName extends FolderKey {
   /** The name, which must not contain the character NUL. */
   name: string
-  /**
-   * If true, the entry awaits validation. If false, it is validated; but an entry that is named by its id may be
-   * either.
-   */
+  /** Whether to find an entry that awaits validation. If false, finds a validated entry, or any entry by its id. */
   draft: boolean
 }
 

@@ -53,7 +53,10 @@ const eventData = {
     else json_build_object('id', r.id::text, 'paymentType', r.payment_type, 'piece1', r.piece) end`,
 }
 
-/** Inserts an event for each of the rows, in the order of their ids. @param rows selects them, with $1 to $3 as above */
+/**
+ * Inserts an event for each of the rows, in the order of their ids.
+ * @param rows a select with the parameters of `letterings`
+ */
 async function insertEvents(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,

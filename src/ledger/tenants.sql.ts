@@ -128,8 +128,8 @@ export async function countLedger(client: ClientBase, { schemaId, folderId }: Fo
              order by start_date limit 1) as closed`
   return (await queryRow<{
     /**
-     * Whether the ledger has no row of any kind. If not, it may still have no entries: a new folder may have only
-     * journals and modes of payment.
+     * Whether the ledger has no row of any kind. A folder with journals and modes of payment is not empty, even if it has
+     * no entries.
      */
     isEmpty: boolean
     accounts: number

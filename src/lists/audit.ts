@@ -34,7 +34,7 @@ function detailsOf(row: ListedAuditRow): Cell {
   return `epoch ${epoch} follows ${former}; rows after ${last} may be lost`
 }
 
-/** A moment from its seconds. @param seconds since 1970, with decimals */
+/** Converts the time of a row. @param seconds since 1970, with decimals */
 export function momentOf(seconds: string): Date {
   return new Date(Number(seconds) * 1000)
 }

@@ -1,7 +1,4 @@
-/**
- * What staff see, declared once for both the command line, which prints it, and the console, which draws it: cells, the
- * facts of one thing, and lists.
- */
+/** Cells, facts and lists that staff see. Each is declared once, for the command line and for the console. */
 import { excerptOf } from '../../packages/terminal/src/printable.ts'
 import type { Connection } from '../db/statement.ts'
 
@@ -9,7 +6,7 @@ export type Cell =
   /** Ids and words of our own. */
   | string
   | null
-  /** A count. Things are counted up to one more than `most`; the console shows that one more as `more than`. */
+  /** A count. Counting stops at one more than `most`, which the console shows as `more than`. */
   | { count: number | string; most?: number }
   | { bytes: number | string }
   | { ms: number }
@@ -20,7 +17,7 @@ export type Cell =
   | { to: string; text: string }
   /** A text of others. The console shows `most` of its characters, the command line all. */
   | { foreign: string | null; most?: number }
-  /** What a receiver answered. */
+  /** The answer of a receiver. */
   | { answer: Buffer | null }
   /** A long id. The command line shows all of it. */
   | { code: string }
@@ -40,7 +37,7 @@ export type Facts = Readonly<Record<string, Cell>>
 export const folderCell = (id: string | null): Cell => id && { to: `/folders/${id}`, text: id }
 export const partnerCell = (code: string | null): Cell => code && { to: `/partners/${code}`, text: code }
 
-/** Characters of a digest that lists of the command line show. */
+/** Lists of the command line show this many characters of a digest. */
 const digestCharacters = 12
 
 /** A cell as text. @param isWhole whether digests are shown whole */

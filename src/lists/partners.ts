@@ -28,8 +28,8 @@ export function partnerState({ disconnectedReason }: ThirdParty): Cell {
 }
 
 /**
- * The limits of a partner as text. For a limit that the partner does not have, it names the setting: only the processes
- * of the service know the setting's value.
+ * The limits of a partner as text. If the partner has no limit of its own, the text names the setting, because only
+ * the processes of the service know its value.
  */
 export function limitsText({ requests, windowMs, concurrent }: PartnerLimits): string {
   return (

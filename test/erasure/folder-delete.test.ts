@@ -214,7 +214,7 @@ test('with other settings of the store no folder is erased; files that a restore
   const [file] = await stage.storedKeys()
   expect(await staff(`folder delete ${of} --yes`, join(dataDir, 'elsewhere'))).toMatchObject({
     ...{ code: 1, out: '' },
-    error: expect.stringMatching(/has not the file .* Nothing was changed/),
+    error: expect.stringMatching(/does not have the file .* Nothing was changed/),
   })
   expect(await staff(`folder delete ${of} --yes --receipt /nowhere/receipt.json`)).toMatchObject(
     refusal('--receipt /nowhere/receipt.json cannot be opened (ENOENT). Nothing was changed\n'),

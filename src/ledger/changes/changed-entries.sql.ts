@@ -6,7 +6,7 @@ import { queryRows, queryWithout } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
 
-/** The rows that entries show and that the log names by ids of their own. */
+/** The kinds of rows that entries show and that the log names by their own ids. */
 type Shown = 'accounts' | 'journals' | 'payments' | 'axes' | 'sections' | 'third_parties'
 
 /** The entries whose changes are wanted. */
@@ -20,7 +20,7 @@ export interface WatchedEntries extends FolderKey {
   among: string[]
 }
 
-/** Up to this many entries that show a changed row, their share of the selection is not checked. */
+/** If at most this many entries show a changed row, their share of the selection is not checked. */
 const fewRows = 2000
 
 /**

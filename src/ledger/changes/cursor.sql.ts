@@ -10,7 +10,7 @@ import { AppError, invalid } from '../../errors.ts'
 import { formatRevisions } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 
-/** A text of 8 characters that stands for everything besides the ledger that decides the bytes of a line. */
+/** A text of 8 characters. It changes if the same ledger would give lines with other bytes. */
 export function renderingOf(timeZone: string): string {
   const { movements, entries } = formatRevisions
   return createHash('sha256')

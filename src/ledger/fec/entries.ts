@@ -52,7 +52,7 @@ interface OpenEntry {
   isMixed: boolean
 }
 
-/** A line on its way into the ledger, with the key of its account and its entry. */
+/** A line to load, with the key of its account, its entry, and the fields to keep as filed. */
 type BookedLine = { line: DatedLine; account: string; entry: LoadedEntry; filed: Field[] }
 
 export class FecEntries {

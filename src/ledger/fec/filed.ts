@@ -72,8 +72,8 @@ export function fieldsApart(
 }
 
 /**
- * The columns that all lines of an entry share in most programs. If further lines of an entry are still to come, only
- * these are stored with it, because each line that differs has to store its own value.
+ * Most programs write the same value of these columns into all lines of an entry. If further lines of an entry are
+ * still to come, only these are stored with it, because each line that differs has to store its own value.
  */
 const ofEntries = new Set(['JournalLib', 'EcritureDate', 'PieceDate', 'ValidDate', 'Idevise', 'NatOp'])
 

@@ -56,7 +56,7 @@ export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Ma
   return new Map(rows.toReversed().map(({ code, id }) => [code, id]))
 }
 
-/** Stores in rows of the folder what a FEC filed for them. */
+/** Stores the fields that a FEC filed for accounts or journals of the folder. */
 export async function fileRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -75,7 +75,7 @@ export async function fileRows(
   await client.query(text, [schemaId, folderId, JSON.stringify(rows)])
 }
 
-/** Stores how an imported exercice was filed. Writes nothing if that is stored already. */
+/** Stores the further columns of an imported file, and whether it is scattered. Writes nothing if both are stored. */
 export async function fileExercice(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -21,7 +21,7 @@ import type { IdOf, MasterRows } from './master-data.ts'
 /**
  * Finds the folder and locks it, as `lockFolder` does.
  * @param siren the SIREN or SIRET of the company in the file, 9 or 14 digits
- * @param remedy from the SIREN or SIRET of this folder: advice for the error, besides giving another folder
+ * @param remedy makes advice for the error from the SIREN or SIRET of the folder. The error also suggests another folder
  * @throws {Error} if no folder has this id, or if it belongs to another company: the books of two companies in one
  *   folder could not be separated again
  */

@@ -48,7 +48,7 @@ export class MadEntries {
     await writer.loadIfFull()
   }
 
-  /** Finds the exercice of the entry. Undefined if there is none, which is added as a problem. */
+  /** Checks the entry, and finds its exercice. If there is none, adds a problem and returns undefined. */
   #check(entry: FileEntry, at: string): FileExercice | undefined {
     const { masterData } = this.#target
     const { problems, items } = masterData

@@ -37,7 +37,7 @@ export async function lockKeptIds(client: ClientBase): Promise<void> {
 
 /**
  * Ensures that ids up to `last` are not given out from now on.
- * @param path tells the path of the id in the file, for the error
+ * @param path finds the path of the id in the file, for the error
  * @throws {Error} if the id lies too far beyond the ids given out so far
  */
 export async function passIds(client: ClientBase, last: string, path: () => Promise<string>): Promise<void> {
@@ -81,14 +81,14 @@ export interface IdOfTable {
 
 type TakenId = IdOfTable & { folderId: string; folderName: string }
 
-/** Finds the first id of these rows of the folder that a row of the same table in another folder has, too. */
+/** Finds an id that this folder and another one have in the same table: the lowest in the first such table. */
 export async function findTakenId(
   client: ClientBase,
   key: FolderKey,
   tables: readonly IdOfTable['table'][],
 ): Promise<TakenId | undefined> {
   for (const table of tables) {
-    // Takes one look into the index for each folder that has no id between the first and the last of these rows.
+    // For a folder without ids between the first and the last of these rows, this takes one look into the index.
     const text = `select '${table}' as table, taken.id, f.id as "folderId", f.name as "folderName"
        from (select min(id) as first, max(id) as last from grandlivre.${table}
              where schema_id = $1 and folder_id = $2) own
@@ -221,9 +221,9 @@ export async function writeMasterRows(
 }
 
 /**
- * Call it once entries refer only to rows of the file. Gives exercices their days, and deletes rows that the file does
- * not have. VAT codes stay, since a file has only the codes of companies, unless a code of the file has taken their
- * place.
+ * Call it once entries refer only to rows of the file. Gives exercices their days, and deletes rows that the file
+ * does not have. A VAT code stays, because a file has only the codes of companies. It is deleted if a code of the file
+ * took its place.
  * @returns how many rows differed
  */
 export async function finishMasterRows(

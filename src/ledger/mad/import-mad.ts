@@ -237,8 +237,8 @@ async function pathOfId(
 }
 
 /**
- * Runs an import, and reports errors in the text, and ids of entries or movements that occur twice, as it reports
- * problems of items.
+ * Runs an import. Errors in the JSON text, and ids that two entries or movements have, are reported like other
+ * problems of the file.
  */
 async function refusing<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
   try {

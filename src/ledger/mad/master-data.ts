@@ -1,7 +1,7 @@
 /**
- * The master data of a MAD file, which its entries refer to, in memory: accounts, journals, payments, axes, exercices.
- * Everything is checked: each item by its schema; ids and codes for being unique; and members that repeat those of
- * another item for being equal to them.
+ * The master data of a MAD file, which its entries refer to, in memory: accounts, journals, payments, axes,
+ * exercices. Checks each item by its schema. Also checks that ids and codes are unique, and that a member which repeats
+ * that of another item is equal to it.
  */
 
 import { z } from 'zod'
@@ -58,7 +58,7 @@ const folderPlace = 'data.accountingFolder'
 /** The places that must be read before the entries can be. */
 export const masterDataPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
 /**
- * Those places, the file itself and `data`. The last two become items only if they are not objects, which is a problem.
+ * These places, the file itself and `data`. The last two become items if they are not objects, which is a problem.
  */
 export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...masterDataPlaces])
 
@@ -157,13 +157,14 @@ export class MadMasterData {
   }
 
   /**
-   * Adds a problem unless the file has the item that `given` names, and that item has the members that `given` repeats.
+   * Adds a problem if the file lacks the item that `given` names, or if that item has other values in the members of
+   * `given`.
    */
   checkNamed(table: NamedTable, given: Named | null, at: string): void {
     if (given !== null) this.checkSame(given, this.items[table].get(given.producerId), at, `data.${table}`)
   }
 
-  /** Adds a problem unless `known` exists and has the members that `given` repeats. */
+  /** Adds a problem if `known` is undefined, or has other values in the members of `given`. */
   checkSame(given: Named, known: Named | undefined, at: string, list: string): void {
     if (known === undefined) {
       this.problems.add(`${at}.producerId`, given.producerId, `${list} has no such id`)

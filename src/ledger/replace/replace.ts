@@ -1,8 +1,7 @@
 /**
  * Replaces entries with those of a file, writing only the rows that differ (docs/spec/imports.md#replacing), so that
  * the copies of partners change little. The file is loaded into temporary tables and compared with the ledger there, so
- * memory does not grow with it. There is one exception: if the lines that stay have another order than before, each of
- * them takes 20 bytes.
+ * memory does not grow with it. One exception: if lines that stay have changed their order, each line takes 20 bytes.
  *
  * 1. Entries match by journal, number, date and content. The remaining entries match by journal, number and date, if
  *    their number identifies them. Then entries that an earlier version imported without numbers match by journal, date

@@ -136,7 +136,7 @@ export class TraEntries {
       credit: isDebit ? 0n : euros,
       paymentId: masterData.rows.payments.some(({ id }) => id === payment) ? idOf('payments', payment) : null,
       letteringState,
-      // The letter case of a code in the file tells its state.
+      // In the file, the letter case of a code shows its state.
       letteringCode: letteringState === 'none' ? null : line.text('LETTRAGE').toUpperCase(),
     }
   }

@@ -87,7 +87,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
     ...{ ...entries.counts, renumberedAccounts, banksLeftOut },
     /** The number of entries and shares that do not add up. */
     wrongSums: sums.count,
-    /** The number of lines with a value that is not read, or not as it is in the file, by record and field. */
+    /** The number of lines with a value that the import ignored or changed, by record and field. */
     unread: parameters.unread,
   }
 }

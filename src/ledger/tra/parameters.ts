@@ -28,8 +28,7 @@ const unreadFields = new Map(
 /** The parameter records that an import reads. */
 export class ReadParameters {
   /**
-   * The number of lines with a value that is not read, or not as it is in the file, by record and field, such as
-   * `ENTRY.QTE1`.
+   * The number of lines with a value that the import ignored or changed, by record and field, such as `ENTRY.QTE1`.
    */
   readonly unread = new Map<string, number>()
   readonly lines: TraParameters['lines']

@@ -62,8 +62,8 @@ export class EntryGroups {
   }
 
   /**
-   * Whether the group may have lines in several parts of the file. It may be true without reason, but is never falsely
-   * false.
+   * Whether the group may have lines in several parts of the file. The answer may be true for a group in one part. It is
+   * never false for a group in several parts.
    */
   isScattered(key: string): boolean {
     return this.#scattered.has(key)

@@ -52,7 +52,7 @@ export class LineDays {
   }
 
   /**
-   * The fiscal year, if the dates reach from its first month to its twelfth: no other such year contains them all.
+   * Returns the fiscal year if the dates span twelve months: no other year of twelve months contains them all.
    * @throws {Error} with options to give, if the dates are ambiguous
    */
   fiscalYear(): Period {

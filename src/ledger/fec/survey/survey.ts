@@ -1,7 +1,7 @@
 /**
- * The first pass over a FEC: collects what must be known, and refuses what must be refused, before a row is loaded. It
- * keeps data of which a ledger has few (accounts, journals) or of which few are open at a time (see OpenBalances), but
- * no lines.
+ * The first pass over a FEC: collects the facts that loading needs, and refuses invalid files before a row is loaded. It
+ * keeps no lines. It keeps accounts and journals, which are few, and the balances of entries and letterings while
+ * these are not zero (see OpenBalances).
  */
 
 import { type FecProblems, problemsMax } from '../../../formats/fec/fields.ts'
