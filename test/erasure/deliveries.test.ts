@@ -1,4 +1,4 @@
-/** What subscribers of a firm get while one of its folders is erased. */
+/** Deliveries to subscribers of a firm while one of its folders is erased. */
 import { beforeAll, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { forTests } from '../support/for-tests.ts'
@@ -55,7 +55,7 @@ test('a waiting delivery is sent again without the events of an erased folder; t
   expect(await stage.sql(`select id from grandlivre.events where data::text like '%secret%'`)).toEqual([])
 })
 
-/** Marks the folder as the first step does, and no more. */
+/** Hides the folder, like the first step of an erasure. */
 const hide = (folderId: string) =>
   stage.sql(`update grandlivre.folders set erased_at = now() where id = ${folderId}`)
 const erase = async (folderId: string) => {
@@ -106,7 +106,7 @@ test('a body about a hidden folder is not sent, even before the folder is erased
   await erase(first.folderId)
 })
 
-test('failed deliveries of another firm of the tenant stay, with their attempts', async () => {
+test('an erasure keeps failed deliveries of another firm of the tenant', async () => {
   await bringBack(first.folderId)
   const other = (await stage.issue('firm', { ...folders.otherFirm, folderId: null })).headers
   const { path } = await failing('/other-firm', other)
@@ -121,7 +121,7 @@ test('failed deliveries of another firm of the tenant stay, with their attempts'
   expect((await stored(path)).slice(0, before.length)).toEqual(before)
 })
 
-test('a waiting replay is made again without the events of the folder', async () => {
+test('a waiting replay is rebuilt without the events of an erased folder', async () => {
   await bringBack(first.folderId)
   const { id, path } = await failing('/replayed', firm)
   stage.receiver.behave(path, answerWith(204))

@@ -1,8 +1,9 @@
 /**
- * `folder delete` is killed again and again while its folder is exported and followed, and another one is read: whatever the
- * moment, the next run ends it, nobody sees a wrong answer, and a dump of the database and the store hold nothing of it.
+ * Kills `folder delete` many times while its folder is exported and followed, and while another folder is read. The
+ * last run completes the erasure, no answer is wrong, and neither a dump of the database nor the store contains data of
+ * the folder.
  *
- * `npm run long -- erasures` does it with 600,000 movements and KILLS kills, and writes what it saw to ERASURE_RECORD.
+ * `npm run long -- erasures` does it with 600,000 movements and KILLS kills, and writes its figures to ERASURE_RECORD.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -67,7 +68,7 @@ afterAll(async () => {
 
 const seen = { requests: 0, streams: 0, whole: 0, refused: 0, statuses: new Set<number>() }
 
-/** Latencies of small requests of another folder, in milliseconds, until the signal. */
+/** Reads another folder in small requests until the signal. @returns their latencies in milliseconds */
 async function readNeighbour(signal: AbortSignal): Promise<number[]> {
   const latencies: number[] = []
   while (!signal.aborted) {
@@ -83,7 +84,7 @@ async function readNeighbour(signal: AbortSignal): Promise<number[]> {
 
 const p99 = (sorted: number[]) => sorted[Math.floor(sorted.length * 0.99)] ?? 0
 
-/** Reads the year again and again: each answer is the whole year of before, or refused. */
+/** Reads the year repeatedly: each answer is the whole former year, or is refused. */
 async function streamYear(signal: AbortSignal, whole: string): Promise<void> {
   const url = `${service.url}/api/v1/mad/movements?version=1.0.0&idExercice=${erased.exercices.at(-1)!.id}`
   while (!signal.aborted) {
@@ -96,7 +97,7 @@ async function streamYear(signal: AbortSignal, whole: string): Promise<void> {
   }
 }
 
-/** Lines of a dump of the whole database, and of the files of the store, with one of these texts. */
+/** Finds the lines with one of these texts in a dump of the whole database and in the files of the store. */
 async function traces(needles: string[]): Promise<string[]> {
   const dump = join(dataDir, 'dump.sql')
   await promisify(execFile)(join(postgresTools, 'pg_dump'), ['--dbname', database.ownerUrl, '--file', dump])
@@ -137,7 +138,7 @@ test.skipIf(!arePostgresToolsInstalled)(
     const before = readNeighbour(quiet.signal)
     await delay(5_000)
     quiet.abort()
-    // Neither figure has a stream of the year beside it, which weighs more than the erasure.
+    // No stream of the year runs beside either measurement: a stream costs more than the erasure.
     const latencies = { before: p99(await before), during: 0 }
     const stop = new AbortController()
     const streams = streamYear(stop.signal, sha256)

@@ -1,4 +1,6 @@
-/** Erasing a folder beside followers, subscribers and other folders: what is left, and what others notice. */
+/**
+ * Erases a folder beside followers, subscribers and other folders. Finds what is left of it, and what others notice.
+ */
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -18,7 +20,7 @@ import { until } from '../support/until.ts'
 
 const { folderId, schemaId } = folders.first
 const stage = forTests(setTwoServices)
-/** Its `files` is the store of the services. */
+/** The folder of the settings. `files` in it is the store of the services. */
 let dataDir: string
 
 beforeAll(async () => {
@@ -36,7 +38,7 @@ const refusal = (says: string) => ({ code: 1, error: expect.stringContaining(say
 /** @returns the id that the command names */
 const made = async (words: string) => /^(?:Firm|Folder) (\d+)/.exec((await staff(words)).out)![1]!
 
-/** Rows of all tables whose text contains one of these, by table. */
+/** Counts the rows that contain one of these texts, by table. */
 async function tablesWith(texts: string[]): Promise<Record<string, number>> {
   const tables = await stage.sql(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -164,7 +166,7 @@ test('no data of an erased folder can be found, and other folders are unchanged'
   expect((await staff(proof)).code).toBe(0)
 })
 
-test('a folder that is hidden and not yet erased cannot be found by any caller', async () => {
+test('no caller can find a folder that is hidden and not yet erased', async () => {
   const { folderId: hidden } = folders.sameFirm
   await stage.sql(`update grandlivre.folders set erased_at = now() where id = ${hidden}`)
   await until(async () => (await api('/mad/journals?version=1.0.0', stage.asFirm(hidden))).status === 404)
@@ -201,7 +203,7 @@ test.each([
   expect(await stage.sql('select id from grandlivre.folders where id = 121')).toHaveLength(1)
 })
 
-test('with other settings of the store no folder is erased; files that a restored store brings back are deleted by another run', async () => {
+test('a folder is not erased with the settings of another store, and another run deletes files that a restored store brings back', async () => {
   const { folderId: of } = folders.otherFirm
   const [{ id: exercice }] = await stage.sql(
     `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
@@ -254,7 +256,7 @@ test('a firm that is being erased gets no new folder or token, and a folder that
   ])
 })
 
-test('a firm is erased whole or not at all: its files are found and its folders hidden before any row is deleted', async () => {
+test('before any row of a firm is deleted, all its files are found and all its folders are hidden', async () => {
   const firm = await made('firm create --name Two --beside 110')
   await made(`folder create --firm ${firm} --name One`)
   const second = await made(`folder create --firm ${firm} --name Two`)

@@ -1,4 +1,4 @@
-/** A request that saw a folder just before it was hidden, and inserted its export just after. */
+/** A request saw a folder just before it was hidden, and inserted an export just after that. */
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Numbers of erased events: what readers and deliveries make of the places that they leave. */
+/** Numbers of erased events are skipped by readers and deliveries. */
 import { beforeAll, expect, test } from 'vitest'
 import { libraryOf } from '../../packages/partner/test/support/client/library.ts'
 import { cli } from '../support/cli.ts'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const { first, sameFirm } = folders
 const stage = forTests(setReceivingStage)
 let firm: Record<string, string>
-/** Read by number, and disabled before anything was sent. */
+/** Two subscriptions: one is read by number, one is disabled before anything is sent. */
 let ids: Record<'read' | 'disabled', number>
 
 beforeAll(async () => {
@@ -63,8 +63,8 @@ test('a reader learns which numbers were erased, and reaches the end when no oth
   expect(numbers, 'no error, as for a loss').toEqual([1, 3])
 })
 
-test('erased events before a new epoch hide no event after it', async () => {
-  // An erased event has the last number of the epoch before.
+test('events after a new epoch are read and delivered even if the last event before it was erased', async () => {
+  // The last number before the new epoch belongs to an erased event.
   await publish(['kept-5', 'secret-6'], sameFirm.folderId)
   await read('read')
   await read('disabled')

@@ -27,7 +27,7 @@ const numbers = async () => {
   return Object.fromEntries(rows.map(({ journal, numbers }) => [journal, numbers]))
 }
 
-test('each journal of each exercice counts from 1, ordered by validation and id within a statement, and continues in later statements', async () => {
+test('numbers start at 1 in each journal and exercice, follow validation and id within a statement, and go on in later statements', async () => {
   for (const id of [1, 2, 3, 4, 5, 6]) await add(id, { validatedAt: null, journalId: id % 2 ? '31' : '32' })
   expect(await numbers()).toEqual({ '12/31': '- - -', '12/32': '- - -' })
   await sql(`update grandlivre.entries set validated_at = date '2024-12-31' - id::int`)

@@ -1,4 +1,4 @@
-/** What is stored beside a line: nothing where the ledger gives it back, and once where an entry shares it. */
+/** The fields that are stored with a line: none that can be derived from the ledger, and none that the entry stores. */
 import { expect, test } from 'vitest'
 import { asJson, type Field, fieldsApart, noFields, sharedFields } from '../../src/ledger/fec/filed.ts'
 import type { DatedLine } from '../../src/ledger/fec/survey/entries.ts'
@@ -67,7 +67,7 @@ test('every other field is stored under the name of its column, in the standard 
       '"PieceDate":"","DateLet":"20230301","ValidDate":"","Montantdevise":"-10,5","Idevise":"€","DateRglt":"20230401",' +
       '"ModeRglt":"CH","NatOp":"B","IdClient":"7","__proto__":"r\\"1"}',
   )
-  // A blank number is said even of an entry that has none: it may get one here.
+  // A blank number is stored even if the entry has no number: the ledger may give it one.
   const unnumbered = { ...ledger, entry: { ...ledger.entry, number: null } }
   expect(fieldsApart({ ...line, entryNumber: '' }, unnumbered, [], noFields)).toEqual([['EcritureNum', '']])
 })
@@ -93,7 +93,7 @@ test('fields that all lines of an entry share are stored once, with the entry', 
   expect([...sharedFields([...fields, []], true)]).toEqual([])
 })
 
-test('a blank number in the first line is stored with the entry, though the entry gets a number', () => {
+test('a blank number in the first line is stored with the entry, even if the ledger gives the entry a number', () => {
   const blank: Field[] = [['EcritureNum', '']]
   for (const isWhole of [true, false])
     expect([...sharedFields([blank, [['EcritureNum', '7']]], isWhole)]).toEqual(blank)

@@ -1,4 +1,4 @@
-/** import fec: every field of every line is kept as it was filed, and what is not as in the file is reported. */
+/** import fec: every field of every line is kept as it was filed, and the import reports where the ledger differs. */
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type FecImported, importFec } from '../../src/ledger/fec/import-fec.ts'
@@ -15,7 +15,7 @@ const dialects = readdirSync(fixturePath('fec'))
   .filter((name) => name.endsWith('.expected.txt'))
   .map((name) => name.replace('.expected.txt', ''))
 
-/** What came of a file: accounts with their identity, entries, attachments, and what the import reports. */
+/** The result of an import: accounts with their identity, entries, attachments, and the report. */
 async function outcome(imported: FecImported): Promise<object> {
   const { rows: accounts } = await stage.owner.query(
     `select a.number, a.name, concat_ws(' ', filed_number, auxiliary_number) as filed,

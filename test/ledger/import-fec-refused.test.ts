@@ -137,7 +137,7 @@ test('a closed exercice is not replaced', async () => {
   )
 })
 
-test('options supply information that the file name lacks', async () => {
+test('options set the name, company and year that the file name lacks, and invalid options are refused', async () => {
   await expect(stage.importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
   await expect(stage.importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
   await expect(stage.importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
@@ -229,7 +229,7 @@ test('the dates of the lines determine the fiscal year if only one fits; otherwi
   expect(await rowCounts(stage.owner)).toEqual(before)
 })
 
-test('a file whose company neither its name nor options identify never joins an existing folder', async () => {
+test('a file joins no existing folder if neither its name nor an option identifies its company', async () => {
   const first = await stage.importRows(ledger, { file: 'ledger.txt' })
   const before = await rowCounts(stage.owner)
   const hint = `If it does, give --folder ${first.folderId}; if not, give the --siren`

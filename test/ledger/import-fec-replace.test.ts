@@ -15,7 +15,7 @@ const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 2)
 
 interface Written {
   version: string
-  /** By id: the transaction that wrote the row, and what tells it to a reader. */
+  /** By id: the transaction that wrote the row, and some of its columns. */
   entries: Map<string, string>
   movements: Map<string, string>
   events: string[]
@@ -51,7 +51,7 @@ const numbered: FecRow[] = ledger.map((row, at) =>
     : row,
 )
 
-/** Two entries, each of which lacks what the other has too much. */
+/** Two entries that do not balance: one lacks the euro that the other has too much. */
 const unbalanced: FecRow[] = [16, 17, 16, 17].map((at, place) => ({
   ...ledger[at]!,
   EcritureDate: place < 2 ? '20230301' : '20230302',
@@ -59,10 +59,10 @@ const unbalanced: FecRow[] = [16, 17, 16, 17].map((at, place) => ({
   ...(place === 2 && { Debit: '249,00' }),
 }))
 
-/** Imports one file over the other, and what that wrote. */
+/** Imports one file over another. @returns what the second import wrote */
 async function replaced(former: FecRow[], rows: FecRow[]) {
   await stage.importRows(former)
-  // Later than the first import to the second, which is how createdAt is stored.
+  // A time that differs from that of the import.
   await stage.owner.query(`update grandlivre.entries set created_at = '2024-01-01 00:00Z'`)
   await stage.owner.query('truncate grandlivre.events')
   const before = await written()
@@ -133,7 +133,7 @@ test('lines inserted in the middle get places between their neighbours, and only
   expect(movements.added).toHaveLength(2)
   expect(after.events).toEqual(['accountingLineEntry CREATE', 'ledger UPDATE'])
   expect(imported.isScattered).toBe(true)
-  // After all others, new lines need no place.
+  // New lines after all others need no place.
   const last = await stage.importRows(
     [...numbered.toSpliced(5, 0, ...entry), ...entry.map((row) => ({ ...row, EcritureNum: '3' }))],
     {
@@ -156,7 +156,7 @@ test('only a line that moved within the file is written, with a place between it
   expect(movements.changed).toHaveLength(1)
   expect(imported.isScattered).toBe(true)
   expect(after.events).toEqual(['ledger UPDATE'])
-  // Back again: it has a place now, which says the same as its id.
+  // The line moves back. It now has a place, which gives the same order as its id.
   const back = await stage.importRows(numbered, { replace: true })
   expect(back).toMatchObject({ isScattered: false, replacement: { updated: { movements: 1 } } })
   expect(await keptFec(stage.owner, back.exerciceId)).toEqual(plainFec(fecFile(numbered)))
@@ -346,8 +346,8 @@ const lineHistory = fc.array(
 )
 
 test('whatever lines change, even if entries lack numbers or balance, the ledger equals a fresh import', async () => {
-  // Movements are in the order of their ids, which is not that of the file if some have moved. Journals keep the
-  // counterpart of their first import.
+  // Sorts movements, because their ids are not in the order of the file once lines have moved. Leaves out the
+  // counterparts of journals, which stay as in the first import.
   const content = async (folderId: string) =>
     (await ledgerContent(stage.owner, folderId))
       .map((entry) => JSON.parse(entry))

@@ -118,7 +118,7 @@ test('lines in any order give the same entries if entry numbers identify them', 
 })
 
 test('if numbers count lines instead of entries, each run of lines that balances becomes an entry', async () => {
-  // Without the line of zero, which balances by itself and would be an entry under its own number.
+  // Without the line of zero: with a number of its own it would be an entry, because it balances alone.
   const rows = ledger.filter((row) => row['CompteLib'] !== 'Arrondis')
   const numbered = rows.map((row, at) => ({ ...row, EcritureNum: String(at + 1) }))
   const expected = await ledgerContent(stage.owner, (await stage.importRows(rows)).folderId)
@@ -136,7 +136,7 @@ test('a line with amount zero does not end a run: under number 0 it stays with t
   expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
 })
 
-test('lines that never balance are grouped by journal, number and date, and none is lost', async () => {
+test('lines that never balance become one entry for each journal, number and date, and none is lost', async () => {
   // 250.00 of wages moved from one day to another: neither entry balances, but the ledger does.
   const rows = [
     ...changed(16, 'EcritureDate', '20230330').filter((row) => row['JournalCode'] !== 'CRA'),
@@ -193,7 +193,7 @@ describe('over several batches, each loaded while the next is read', () => {
     expect(rows).toEqual([{ lines: 14_000, entries: 7_000, inOrder: true }])
   })
 
-  // In the second batch twice, since the first has 1,000 lines, and in the third.
+  // The first batch has 1,000 lines: two of the refused entries are in the second batch, one in the third.
   test.each([600, 4_000, 7_000])(
     'a refused entry %i fails the import, and nothing is loaded',
     async (refused) => {
@@ -217,7 +217,7 @@ test('progress is reported for both steps, to the last byte', async () => {
   expect(reported.at(-1)).toEqual({ step: 'loading', bytes, bytesTotal: bytes, lines: 27 })
 })
 
-test('an import does not wait for one of another folder that is still loading', async () => {
+test("an import does not wait for another folder's import that is still loading", async () => {
   // Enough rows for the planner to know the tables, and for each load to exceed its first batch.
   const rowsOf = (day: string) =>
     Array.from({ length: 2_400 }, (_, at) => ({

@@ -1,4 +1,4 @@
-/** folders.ledger_version, which every ETag contains: it changes when the ledger does, and only then. */
+/** folders.ledger_version, which every ETag contains, changes exactly when the ledger changes. */
 import type pg from 'pg'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { forTests } from '../support/for-tests.ts'
@@ -65,7 +65,7 @@ const changeable: Record<string, string> = {
   movements: `lettering_state = 'complete', lettering_code = 'AA'`,
 }
 
-test("advances with the folder's own columns, and with the deletion of an entry", async () => {
+test('advances when columns of the folder change, and when an entry is deleted', async () => {
   await advances(`update folders set name = 'Autre' where id = ${folderId}`)
   await advances(`update folders set currency = 'CHF' where id = ${folderId}`)
   await client.query(ledgerInserts['entries']!(schemaId, 8))
@@ -82,7 +82,7 @@ test('advances for every folder that one statement changes', async () => {
   expect(after[0]).not.toBe(after[1])
 })
 
-test('advances in every schema with entries of a third party that is renamed', async () => {
+test('advances in each schema with entries of a third party when the third party is renamed', async () => {
   const otherSchemaId = '2000'
   await fillTenant(client, otherSchemaId)
   for (const schema of [schemaId, otherSchemaId])

@@ -57,7 +57,7 @@ function account(changes: Partial<AccountRow> = {}): AccountRow {
   }
 }
 
-/** How many the folder has. */
+/** Counts the accounts of the folder. */
 async function accounts(): Promise<number> {
   return (await client.query('select from accounts where folder_id = $1', [key.folderId])).rowCount!
 }

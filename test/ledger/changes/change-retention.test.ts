@@ -12,7 +12,7 @@ const schemaId = '1000'
 const folders = [folderId, '2', '3']
 const dayMs = 24 * 3_600_000
 const retentionDays = 30
-/** Long ago, so that all days of these tests are past: the functions spare what is young. */
+/** A day long ago: the functions spare recent changes, by the clock of the database. */
 const today = Math.floor(Date.UTC(2006, 5, 1) / dayMs)
 
 const database = forTests(createTestDatabase)
@@ -22,7 +22,7 @@ let pools: pg.Pool[]
 beforeAll(async () => {
   await fillTenant(owner, schemaId)
   for (const folder of folders.slice(1)) await insertFolder(owner, schemaId, folder)
-  // Days of the log are of UTC, whatever the server's time zone.
+  // Days of the log are days of UTC in every time zone of the server.
   const serviceUrl = withStartupOptions(database.serviceUrl, '-c timezone=Asia/Tokyo')
   pools = [1, 2].map((n) => createPool(serviceUrl, { max: 1, applicationName: `process ${n}` }))
 })
@@ -39,7 +39,7 @@ interface Change {
   folder: string
   version: number
   kind: string
-  /** First ids of ranges of three. */
+  /** The first ids of ranges of three ids each. */
   ids: number[]
   /** Days before today. */
   age: number
@@ -78,7 +78,7 @@ async function readLog(): Promise<Row[]> {
   return rows
 }
 
-/** `kind id` of all that the rows say has changed after a version of a folder. */
+/** The kind and id of each change of the folder that the rows name after a version. */
 const changedIn = (rows: Row[], folder: string, version: number) =>
   new Set(
     rows
@@ -149,7 +149,7 @@ test.each([
             const told = changedIn(kept, folder, version)
             expect(changedIn(exact, folder, version).isSubsetOf(told)).toBe(true)
             if (!steady) continue
-            // At most the changes of the same day before the cursor come again.
+            // Besides the changes after the cursor, at most those of the cursor's own day are reported.
             const day = Math.ceil(own.find((change) => change.version === version)?.age ?? 99)
             const before = own.findLast((change) => Math.ceil(change.age) > day)?.version ?? 0
             expect(told.isSubsetOf(changedIn(exact, folder, before))).toBe(true)
@@ -227,7 +227,7 @@ test('direct calls of the sweep functions spare the last day, and keep the last 
   }
 })
 
-test('a folder without changes keeps its cursors valid for ever, and marks do not pile up', async () => {
+test('old cursors of a folder stay valid while it does not change, and a folder has one mark of forgotten changes', async () => {
   const refusals = async () => {
     const { rows } = await owner.query<{ refusal: string | null }>(
       `select (read_ledger_cursor(ledger_cursor(${schemaId}, f.id, c.version, 'r'), ${schemaId}, f.id, 'r')).refusal

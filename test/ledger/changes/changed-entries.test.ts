@@ -1,4 +1,4 @@
-/** Which entries the log says have changed, each kind of change against an independent look at the tables. */
+/** The changed entries according to the log. For each kind of change, the tables are read independently to compare. */
 import { beforeAll, expect, test } from 'vitest'
 import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
 import {
@@ -31,7 +31,7 @@ async function idsOf(sql: string): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The ranges after the statements, and the ids that must be in them, read before and after. */
+/** Runs statements, and reads the changes since. @returns the ids of the entries in the ranges */
 async function changes(statements: string[], of: WatchedEntries = watched): Promise<string[]> {
   await client.query('begin')
   try {
@@ -74,12 +74,17 @@ test.each([
     shows([10]),
   ],
   ['a partner', `update third_parties set name = 'x'`, `e.third_party_id is not null`],
-])('%s: changes the entries of the exercices that show it', async (_what, statement, condition) => {
-  const expected = await showing(condition)
-  expect(await changes([statement])).toEqual(expected)
-  const drafts = { ...watched, among: ['e.validated_at is null'] }
-  expect(await changes([statement], drafts)).toEqual(await showing(`${condition} and e.validated_at is null`))
-})
+])(
+  'a change of %s changes the entries of the exercices that show it',
+  async (_what, statement, condition) => {
+    const expected = await showing(condition)
+    expect(await changes([statement])).toEqual(expected)
+    const drafts = { ...watched, among: ['e.validated_at is null'] }
+    expect(await changes([statement], drafts)).toEqual(
+      await showing(`${condition} and e.validated_at is null`),
+    )
+  },
+)
 
 test('an amount or rate that equals the id of a section is not taken for the section', async () => {
   expect(

@@ -30,7 +30,7 @@ import { startTestService } from '../../support/service.ts'
 const histories = Number(process.env['HISTORIES'] ?? 2)
 /** The folder into which others import meanwhile. */
 const importedId = '9999'
-/** Partial are answers with some ranges, not all; unchanged, without any. */
+/** Answers are partial if they have some ranges but not all entries, and unchanged if they have no range. */
 const tally = { pairs: 0, partial: 0, unchanged: 0 }
 
 const database = forTests(createTestDatabase)
@@ -54,7 +54,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(fecFolder, { recursive: true }))
 
-/** A copy that a delta did not make equal to the ledger. */
+/** Thrown if a delta did not make a copy equal to the ledger. */
 class NotTheLedger extends Error {}
 
 /** A state of the ledger as a client pulled it: its cursor, and the lines of each selection. */
@@ -111,7 +111,7 @@ const selection = fc
     ),
   )
 
-/** Another file for the year 2022. Of each six lines this one has another text. */
+/** Another file for the year 2022. In it, one line in six has another text. */
 interface Import {
   differs: number
   text: string
@@ -119,7 +119,7 @@ interface Import {
 
 interface History {
   selections: string[]
-  /** What happens before each moment but the first. */
+  /** The changes before each moment after the first. */
   moments: (Transaction | Import)[][]
 }
 
@@ -212,7 +212,7 @@ async function compareLedger(folderId: string, cursor: string): Promise<void> {
         body,
       })
     ).text()
-  // First the digests: those of the stream are kept, too.
+  // The digests are read first, because the stream also stores digests.
   const digests: LedgerDigests = JSON.parse(await post('blocks'))
   const [ledger] = readLedgers(await post('changes')).ledgers
   expect(digests.cursor).toBe(cursor)

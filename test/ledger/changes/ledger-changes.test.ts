@@ -102,7 +102,7 @@ test.each([
   expect(rows[0]).toEqual({ ranges, held, whole: true })
 })
 
-test('entries close together become one range, with at most twice as many entries as were touched', async () => {
+test('entries close together become one range if at least half of its entries were touched', async () => {
   await client.query(
     `insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, source, currency)
      select ${schemaId}, ${folderId}, 1000 + 7 * n, 1, 1, '2024-03-01', '2024-03-01', now(), 'E', 'EUR'
@@ -118,7 +118,7 @@ test('entries close together become one range, with at most twice as many entrie
   expect(few?.split('),')).toHaveLength(99)
 })
 
-test('a cursor contains its version, and a refused cursor gets the reason', async () => {
+test('a cursor contains a version, and reading a refused cursor gives the reason', async () => {
   await client.query(`set local grandlivre.schema_id = '${schemaId}'`)
   const one = async <T>(sql: string): Promise<T> => Object.values((await client.query(sql)).rows[0]!)[0] as T
   const read = async (cursor: string, folder = folderId, rendering = 'r1') =>

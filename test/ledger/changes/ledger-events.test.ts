@@ -13,7 +13,7 @@ const two = '2000'
 const otherFolderId = '2'
 
 const database = forTests(createTestDatabase)
-/** Two programs that change ledgers, and one that looks on. */
+/** Two connections that change ledgers, and one that reads. */
 const writer = forTests(() => connect(database.ownerUrl))
 const rival = forTests(() => connect(database.ownerUrl))
 const observer = forTests(() => connect(database.ownerUrl))
@@ -38,7 +38,10 @@ let changes = 0
 const change = (schemaId: string, folder = folderId) =>
   `update entries set comment = 'change ${++changes}' where schema_id = ${schemaId} and folder_id = ${folder} and id = 1`
 
-/** `schema folder` of each event, or the kind of another one. A cursor that is not the folder's own is an error. */
+/**
+ * The schema and folder of each `ledger` event, and the kind of other events. @throws if a cursor is not that of the
+ * folder
+ */
 async function published(): Promise<string[]> {
   const { rows } = await observer.query(
     `select e.schema_id, e.folder_id, e.name, e.operation, e.data,
@@ -72,7 +75,7 @@ test('comes after other events of the same transaction, even if the ledger chang
   expect(await published()).toEqual(['document', 'document', '1000 1'])
 })
 
-test('is published once per transaction and folder, whatever the statements and schemas', async () => {
+test('is published once per transaction and folder, for any statements in any schemas', async () => {
   await writer.query('begin')
   for (const [schemaId, folder] of [
     [two, '2'],
@@ -162,7 +165,7 @@ test('transactions over two schemas that change them in opposite order do not bl
   expect((await published()).sort()).toEqual(['1000 1', '1000 2', '2000 1', '2000 2'])
 })
 
-test('a writer waits for a writer of another folder only during its commit, and only in the same schema', async () => {
+test('a writer waits for the commit of a writer of another folder in its schema, not for its other statements', async () => {
   await writer.query('begin')
   await writer.query(change(one))
   await rival.query(change(one, '2'))

@@ -1,6 +1,6 @@
 /**
- * Imports beside writers in SQL that lock rows before the folder, which triggers and other programs do: the database ends
- * the import as the victim of a deadlock, and it begins again.
+ * Imports beside other writers that lock rows before the folder, as single SQL statements do. The database ends the
+ * import as the victim of a deadlock, and the import begins again.
  */
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -76,7 +76,7 @@ interface Session {
   pid: number
 }
 
-/** In a transaction. It looks for a deadlock long after the import has. */
+/** Opens a session with a transaction. It looks for a deadlock long after the import has done so. */
 async function openSession(): Promise<Session> {
   const client = new pg.Client({ connectionString: stage.database.ownerUrl, application_name: 'a booker' })
   await client.connect()
@@ -142,7 +142,7 @@ test.each(Object.entries(imports))('%s starts again after each of three deadlock
   const { result } = await collide(3, each.rows, folderId, () => each.second(folderId))
   expect(result).toMatchObject({ status: 'fulfilled', value: { folderId } })
   const content = await ledgerContent(stage.owner, folderId)
-  // What the same imports make where nobody else writes.
+  // Makes the same imports without other writers.
   const other = await setImportStage()
   const used = stage
   stage = other
@@ -153,20 +153,23 @@ test.each(Object.entries(imports))('%s starts again after each of three deadlock
   await other.close()
 })
 
-test.each(Object.entries(imports))('%s gives up after 4 deadlocks and names the rival', async (_, each) => {
-  const { folderId } = await each.first()
-  const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
-  const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
-  expect(result!.status).toBe('rejected')
-  const { message } = (result as PromiseRejectedResult).reason as Error
-  expect(message).toMatch(
-    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
-  )
-  expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
-  expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
-  const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
-  expect(rows).toEqual([])
-})
+test.each(Object.entries(imports))(
+  '%s fails after 4 deadlocks, and its error names the other writer',
+  async (_, each) => {
+    const { folderId } = await each.first()
+    const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
+    const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
+    expect(result!.status).toBe('rejected')
+    const { message } = (result as PromiseRejectedResult).reason as Error
+    expect(message).toMatch(
+      /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
+    )
+    expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
+    expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
+    const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
+    expect(rows).toEqual([])
+  },
+)
 
 test('unknown members of the file are counted once, however often an import starts again', async () => {
   const { folderId } = await imports['mad --replace']!.first()

@@ -100,7 +100,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(replaced).toMatchObject({ folderId, created: false })
     expect(await ledgerContent(stage.owner, folderId)).toEqual(content)
     expect((await rowCounts(stage.owner))['accounts']).toBe(before['accounts']! - 1)
-    // A TRA file has no ids: everything is new. What a MAD file has already stays.
+    // A TRA file has no ids, so all rows are new. Rows that the MAD file also has stay.
     const times = kind === 'mad' ? 1 : 2
     const found = await events()
     expect(found).toMatchObject({

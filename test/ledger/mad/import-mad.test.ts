@@ -1,4 +1,4 @@
-/** What an import of a MAD file takes, and what it tells. */
+/** Imports of valid MAD files: the ledger that they make, and what they report. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'

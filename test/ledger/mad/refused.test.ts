@@ -1,4 +1,4 @@
-/** Files that are no full export, or one with a mistake: refused with path and value, and nothing is loaded. */
+/** Files that are no full export, or have a mistake, are refused with path and value. Nothing is loaded. */
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
@@ -29,7 +29,7 @@ const absent = undefined
 const noList = ' "{...}": a list is expected'
 const missing = ': missing: a full export has it'
 
-/** Members of the data, what is said of them with a value, and the value. */
+/** Members of the data, the problem that a value causes, and the value. */
 const values: [path: string, problem: string, value: unknown][] = [
   ['banks', missing, absent],
   ['entries', missing, absent],
@@ -43,7 +43,7 @@ const values: [path: string, problem: string, value: unknown][] = [
   [`${at}.value.debit`, ' "12.345"', exact('12.345')],
   [`${at}.value.debit`, ' "1e2"', exact('1e2')],
   [`${at}.value.debit`, ' "92233720368547758.08"', exact('92233720368547758.08')],
-  // Whether the digits are read in linear time shows here: in quadratic time they take hours.
+  // Shows that digits are read in linear time: in quadratic time they would take hours.
   [`${at}.value.debit`, ' "1.000', exact(`1.${'0'.repeat(1_000_000)}1`)],
   [`${at}.value`, '.debit "1.00": debit or credit must be zero', { debit: 1, credit: 2, amount: 1 }],
   [`${at}.value`, '.amount "1.00": credit minus debit is expected', { debit: 1, credit: 0, amount: 1 }],

@@ -17,7 +17,7 @@ import { createTenants, credentials, folders } from '../../support/ledgers/tenan
 import { startTestService } from '../../support/service.ts'
 
 const file = readOpenMad()
-// So many others that `since` names those that changed, and does not send all.
+// Enough other entries that an answer to `since` names the changed ones instead of sending all.
 const other = file.data.entries.find(({ producerId }: File) => producerId === '1050')
 for (const [at, date] of ['2023-05-01', '2024-05-01'].entries())
   for (let id = 2_000 + 1_000 * at, last = id + 600; id < last; id += 3) {
@@ -43,7 +43,7 @@ interface Imported {
   folderId: string
 }
 
-/** The ledger version, and events without those that only say that there is another. */
+/** The ledger version, and all events except those of the kind `ledger`. */
 async function state({ folderId }: Imported, { owner } = stage) {
   const { rows } = await owner.query('select ledger_version from grandlivre.folders where id = $1', [
     folderId,
@@ -58,7 +58,7 @@ async function state({ folderId }: Imported, { owner } = stage) {
 const nothing = { entries: 0, movements: 0 }
 const unwritten = { deleted: nothing, updated: nothing, inserted: nothing, books: 0 }
 
-/** Whatever the ledger came from, its own export changes nothing in it. */
+/** Imports a ledger's own export, which must change nothing. */
 async function expectUnchanged(imported: Imported, bytes: Buffer | string, renumber: boolean, there = stage) {
   const before = await state(imported, there)
   const { replacement } = await there.importMad(bytes, {
@@ -122,7 +122,7 @@ describe.each([false, true])('the same file again writes no rows, with renumber 
 const entryOf = (data: File, id: string): File =>
   data.entries.find(({ producerId }: File) => producerId === id)
 
-/** Everywhere in the file, whatever refers to it. */
+/** Changes an item and all references to it in the file. */
 function rename(value: File, id: string, changed: object): void {
   if (typeof value !== 'object' || value === null) return
   if (value.producerId === id) Object.assign(value, changed)
@@ -259,7 +259,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
 ]
 
 describe('replace writes exactly the differences', () => {
-  // One ledger, which becomes again what it was after each change.
+  // All tests change the same ledger, and restore it afterwards.
   const changing = forTests(setImportStage)
   const service = forTests(() => startTestService(changing.database))
   const { first } = folders
@@ -299,7 +299,7 @@ describe('replace writes exactly the differences', () => {
       ),
     )
     expect(new Set(ids)).toEqual(new Set(entries))
-    // The same again changes nothing more, and the ledger is that of a fresh import.
+    // Importing the file again changes nothing, and the ledger is that of a fresh import.
     await expectUnchanged(first, JSON.stringify(changed), false, changing)
     const again = JSON.parse((await madBytes(changing.service, first)).toString())
     const alone = await stage.importMad(JSON.stringify(changed))
@@ -315,7 +315,7 @@ describe('replace', () => {
     [2, 'numbers that two accounts exchange', changes[4]![1]],
     [2, 'the days of two exercices', changes.at(-1)![1]],
     [2, 'an account by another', changes[7]![1]],
-  ])('counts the differences of %i books: %s', async (books, _, change) => {
+  ])('counts %i changed rows of master data: %s', async (books, _, change) => {
     const { folderId } = await stage.importMad(text)
     const changed = structuredClone(file)
     change(changed.data)
@@ -323,7 +323,7 @@ describe('replace', () => {
     expect(again.replacement!.books).toBe(books)
   })
 
-  // An exercice with another first day is another.
+  // Without the last change: an exercice with another first day counts as another exercice.
   test.each(changes.slice(0, -1))('keeps ids of known rows when renumbering: %s', async (_, change) => {
     const imported = await stage.importMad(text)
     const changed = structuredClone(file)
@@ -338,7 +338,7 @@ describe('replace', () => {
     const fresh = await stage.importMad(JSON.stringify(changed), { renumber: true })
     const ordered = async (folder: Imported) => {
       const { data } = JSON.parse((await madBytes(stage.service, folder)).toString())
-      // What is new comes after what stays.
+      // Sorted, because new rows come after rows that stay.
       const lines = (list: File[], kind: string) =>
         list.map((each) => withoutIds(JSON.stringify({ [kind]: [each] }))).toSorted()
       const entries = data.entries.map((entry: File) => ({
@@ -356,7 +356,8 @@ const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 3)
 
 test('whatever changed in a random ledger, importing its earlier file restores it', async () => {
   const { schemaId, folderId } = folders.first
-  // An import does not take a closed exercice, a bank of a journal of another type, and names of senders and folders.
+  // An import refuses closed exercices and banks of journals of another type, and does not read names of senders and
+  // folders.
   const importable = `update exercices set closed_at = null; update journals set type = 'BQ' where id = 33;
     update third_parties set name = 'Sender'; update folders set name = 'Folder'`
   const restored = async ([before, after]: Transaction[][]) => {
@@ -377,7 +378,7 @@ test('whatever changed in a random ledger, importing its earlier file restores i
         string,
         string,
       ]
-      // Shorter than a difference of the whole.
+      // Shows the first difference alone, because a difference of the whole texts is too long.
       let at = 0
       while (at < expected.length && expected[at] === again[at]) at += 1
       expect(again.slice(Math.max(at - 200, 0), at + 200)).toBe(

@@ -1,4 +1,4 @@
-/** What an import of a TRA file takes, and what it tells. */
+/** Imports of valid TRA files: the ledger that they make, and what they report. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
@@ -111,7 +111,7 @@ test('leading blanks belong to a text, and so does a trailing no-break space', a
   expect(rows).toEqual([{ description: '  deux blancs\u00a0' }])
 })
 
-test('codes may be aligned differently from their definitions', async () => {
+test('codes are found even if they are aligned differently from their definitions', async () => {
   const lines = small().map((line) => {
     const changed = Buffer.from(line)
     const shift = (at: number, length: number) => {
@@ -129,7 +129,7 @@ test('codes may be aligned differently from their definitions', async () => {
   expect((await stage.importTra(bytesOf(lines))).movements).toBe(5)
 })
 
-test('accounts that cannot keep their number from the file are named', async () => {
+test('the report names accounts that could not get the number in the file', async () => {
   const { renumberedAccounts } = await stage.importTra(withBefore('CAE', general('51-2.9', 'BQE')))
   expect(renumberedAccounts).toEqual([{ filed: '51-2.9', number: '5129' }])
 })
@@ -142,7 +142,7 @@ test('third parties keep the IBANs of their banks, and other bank data is counte
       .text('CODEIBAN', iban)
       .text('CODEBIC', bic)
       .line()
-  // The last record first: what stands before it keeps its line.
+  // Inserts from the end, so that the lines before keep their numbers.
   const lines = small()
     .toSpliced(recordAt('RIB'), 0, bank('MARTIN', 'FR1', 'B'), bank('DURAND', 'FR2', ''))
     .toSpliced(recordAt('RIB'), 0, bank('DIVERS', 'FR3', ''))
@@ -181,7 +181,7 @@ test('banks of a file without a bank journal are left out, and counted', async (
   expect(rows).toEqual([])
 })
 
-test('AEXTOURNER reverses a journal of NATURE OD, and is counted for any other NATURE', async () => {
+test('AEXTOURNER gives a journal of NATURE OD the type A_EXT, and is counted for any other NATURE', async () => {
   const journal = (code: string, nature: string) =>
     new LineWriter(layouts.JAL)
       .key('CODE', code)
@@ -296,7 +296,7 @@ test('fields that our exports leave blank are not imported, but counted if a fil
   )
 })
 
-test('a third party under another root is put on its collective account, and counted', async () => {
+test('lines of a third party below another root are booked on its collective account, and counted', async () => {
   const line: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
   const entry = [line, { account: '512000', credit: 5n, number: '3' }].map((each) => entryWriter(each).line())
   const file = bytesOf([

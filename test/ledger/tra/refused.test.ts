@@ -1,4 +1,4 @@
-/** TRA files that are not imported: refused with line, column, field and value, and nothing is loaded. */
+/** Invalid TRA files are refused with line, column, field and value. Nothing is loaded. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'

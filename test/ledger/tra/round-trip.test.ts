@@ -1,4 +1,4 @@
-/** A TRA file, imported and exported again, is the same file but for the ids of entries. */
+/** A TRA file that is imported and exported again is the same, apart from the ids of entries. */
 import { beforeAll, expect, test } from 'vitest'
 import { fieldOf, layouts } from '../../../src/formats/tra/layouts.ts'
 import { traBytes } from '../../support/fixtures/rendered-file.ts'

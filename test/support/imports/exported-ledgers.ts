@@ -16,7 +16,7 @@ export const exportedLedgers = [
   'an empty folder',
 ] as const
 
-/** The file of each ledger, by its name. The database they came from is gone then. */
+/** Exports each ledger from a database of its own, which it drops. @returns the files by the names of the ledgers */
 export async function exportLedgers(
   bytesOf: (service: pg.Pool, folder: FolderKey) => Promise<Buffer>,
 ): Promise<Map<string, Buffer>> {

@@ -1,4 +1,4 @@
-/** Databases to import into and export from, and files for them. */
+/** A database to import into and to export from, with files to import. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 
 export type ImportStage = Awaited<ReturnType<typeof setImportStage>>
 
-/** An empty database by default. */
+/** @param given default: a new, empty database */
 export async function setImportStage(given?: TestDatabase) {
   const database = given ?? (await createTestDatabase())
   const owner = createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
@@ -38,7 +38,7 @@ export async function setImportStage(given?: TestDatabase) {
       importMad(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
     importTra: async (bytes: Uint8Array | string, options: Partial<LedgerRequest> = {}) =>
       importTra(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
-    /** By default the name of the file says a SIREN and the year 2023. @param options.file without a folder */
+    /** @param options.file the name of the file. By default it contains a SIREN and the last day of 2023 */
     importFile,
     importRows: (rows: readonly FecRow[], options?: Partial<FecImportOptions>) =>
       importFile(fecFile(rows), options),

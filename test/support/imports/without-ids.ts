@@ -1,6 +1,6 @@
 /**
- * The text of a MAD file with its ids as their order within their kind (`accounts 1`), and numbers as they are written:
- * two folders that differ only in their ids give the same text.
+ * Replaces the ids in a MAD file by their rank within their kind, such as `accounts 1`. Numbers stay as they are
+ * written. Two folders that differ only in their ids give the same text.
  */
 export function withoutIds(mad: string): string {
   const ranks = new Map<string, Map<string, number>>()

@@ -42,7 +42,7 @@ export interface FecForm {
   lineEnd?: string
   encoding?: 'utf8' | 'windows-1252' | 'iso-8859-15' | 'cp850'
   byteOrderMark?: boolean
-  /** After the last line break. */
+  /** The text after the last line break. */
   fileEnd?: string
   trailingSeparator?: boolean
   /** Columns in the order of the file; those of the regulation by default. */
@@ -52,7 +52,7 @@ export interface FecForm {
   write?: (value: string, column: string, row: FecRow) => string
 }
 
-/** The bytes of a FEC with these lines, in that form. */
+/** Writes a FEC with these lines in the given form. */
 export function fecFile(rows: readonly FecRow[], form: FecForm = {}): Buffer {
   const { separator = '\t', lineEnd = '\n', nameOf = (column) => column } = form
   const { write = (value) => value, trailingSeparator = false } = form
@@ -163,7 +163,7 @@ export interface Refusal {
   value: string
 }
 
-/** The ledger with one field changed. Index from 0; the line in the file is two more. */
+/** Changes one field of the ledger. @param index of the row, from 0. Its line in the file is `index + 2` */
 export function changed(index: number, column: string, value: string): FecRow[] {
   return ledger.map((each, at) => (at === index ? { ...each, [column]: value } : { ...each }))
 }
@@ -177,7 +177,7 @@ function refusedHeader(form: FecForm, value = ''): Refusal {
   return { file: fecFile(ledger, form), line: 1, column: 'header', value }
 }
 
-/** A day of one line, where those of its column are written with slashes. */
+/** Writes an invalid day in a column whose days have slashes. */
 function refusedSlashedDay(value: string): Refusal {
   const write = (day: string, column: string) =>
     column === 'PieceDate' ? day.replace(/^(....)(..)(..)$/, '$3/$2/$1') : day
@@ -195,7 +195,7 @@ const longest: Record<string, number> = {
   ...{ CompAuxLib: 255, PieceRef: 255, PieceDate: 32, EcritureLib: 5000, EcritureLet: 32 },
 }
 
-/** Files that are not a valid ledger, and where their error points. */
+/** Invalid files, each with the line, column and value that its error names. */
 export const refusals: Record<string, Refusal> = {
   'a missing field': {
     file: Buffer.from(lastFieldGone.join('\n')),

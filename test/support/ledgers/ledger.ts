@@ -69,7 +69,7 @@ const shareSets: (bigint[] | null)[] = [
 const entryCount = 140
 
 export interface LedgerOptions extends FolderKey {
-  /** Part of every text, so that no two folders share one. */
+  /** A part of every text, so that no two folders have the same text. */
   label: string
   /** A registered partner, the sender of the entries of source API. */
   thirdPartyId: string
@@ -82,7 +82,7 @@ export async function fillLedger(client: pg.ClientBase, options: LedgerOptions):
   const entries = new load.TableWriter(client, entryTable)
   const movements = new load.TableWriter(client, movementTable)
   let count = 0
-  // Backwards, so that no export has the order in which rows were written.
+  // Rows are written backwards, so that no export has their order.
   for (let i = entryCount - 1; i >= 0; i--) {
     const entry = entryOf(i, label, thirdPartyId)
     entries.add({ ...blankEntry, ...folder, ...entry })
@@ -210,7 +210,7 @@ const blankMovement = {
   credit: 0n,
 }
 
-/** Everything but entries and movements. */
+/** Inserts all rows except entries and movements. */
 export async function insertDimensions(
   client: pg.ClientBase,
   folder: FolderKey,

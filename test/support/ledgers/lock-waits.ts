@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /**
- * How many statements of this database wait for a lock of the table. Tables have the same id in all databases that come
- * from one template, and other files lock theirs at the same time.
+ * Counts the statements of this database that wait for a lock of the table. Tables have the same id in all databases
+ * that come from one template, and other files lock theirs at the same time.
  */
 export async function lockWaits(client: pg.ClientBase, table: string): Promise<number> {
   const { rowCount } = await client.query(

@@ -1,4 +1,4 @@
-/** What a client does with digests in blocks (docs/spec/changes.md#blocks): computes them from its copy. */
+/** Computes digests in blocks from a copy, as a client does (docs/spec/changes.md#blocks). */
 import { createHash } from 'node:crypto'
 
 export interface BlockItem {
@@ -8,10 +8,7 @@ export interface BlockItem {
   sha256: string
 }
 
-/**
- * The blocks of a copy, for the bounds of these.
- * @param copy movements in NDJSON
- */
+/** Computes the blocks of a copy with the given bounds. @param copy movements in NDJSON */
 export function plainBlocks(copy: string, bounds: readonly BlockItem[]): BlockItem[] {
   const lines = (copy.match(/[^\n]*\n/g) ?? []).map((line) => ({
     line,

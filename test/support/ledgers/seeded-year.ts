@@ -3,7 +3,7 @@ import type { Ledger } from '../servers/database.ts'
 import { copyLedger } from '../servers/database.ts'
 import { createTenants, credentials } from './tenants.ts'
 
-/** The seed's folder. 15,000 movements are twelve megabytes of JSON: far more than the buffers of an export hold. */
+/** A seeded folder. 15,000 movements are 12 MB of JSON, far more than the buffers of an export. */
 export const seededYear = (movements: number): Ledger<SeededFolder> => ({
   name: `year_of_${movements}`,
   fill: ({ ownerUrl }) => seed(ownerUrl, { movements, year: 2025 }),
