@@ -152,8 +152,8 @@ async function lockReceiving(client: ClientBase, subscriptionId: string): Promis
   )
 }
 
-const sentAgain = (count: number, what: string) =>
-  `${count} ${what} ${count === 1 ? 'is' : 'are'} sent again.`
+const sentAgain = (count: number, one: string, many: string) =>
+  count === 1 ? `1 ${one} is sent again.` : `${count} ${many} are sent again.`
 
 export const replayFailed = act({
   name: replay,
@@ -164,7 +164,7 @@ export const replayFailed = act({
     if (deliveries === 0) throw new Refused(409, `Subscription ${subscriptionId} has no failed delivery`)
     return {
       ...subscriptionRecord(locked, { failed: true, deliveries }),
-      says: sentAgain(deliveries, deliveries === 1 ? 'failed delivery' : 'failed deliveries'),
+      says: sentAgain(deliveries, 'failed delivery', 'failed deliveries'),
     }
   },
 })
@@ -193,7 +193,7 @@ export const replayNumbered = act({
       throw new Refused(409, `No event from ${from} to ${to} is kept for subscription ${subscriptionId}`)
     return {
       ...subscriptionRecord(locked, { from, to, deliveries }),
-      says: sentAgain(events, events === 1 ? 'event' : 'events'),
+      says: sentAgain(events, 'event', 'events'),
     }
   },
 })
@@ -210,7 +210,7 @@ export const replayHappened = act({
     const events = await replaySpan(client, locked, span)
     return {
       ...subscriptionRecord(locked, { events, from: from.toISOString(), to: to.toISOString() }),
-      says: sentAgain(events, events === 1 ? 'event' : 'events'),
+      says: sentAgain(events, 'event', 'events'),
     }
   },
 })

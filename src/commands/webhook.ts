@@ -50,17 +50,10 @@ export const webhookCommands = [
       if (Object.keys(scope).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
       const onEvents = await checkReceiving(terminal, url, events)
       await asOwner(terminal, async (client, config) => {
-        const thirdParty = await partnerOf(client, partner)
+        const { id: thirdPartyId } = await partnerOf(client, partner)
         const { schemaId, folderIds } = await scopeOf(client, scope)
-        const { id } = await insertSubscription(client, {
-          schemaId,
-          folderIds,
-          level: 'staff',
-          firmId: null,
-          thirdPartyId: thirdParty.id,
-          postUrl: url,
-          onEvents,
-        })
+        const ofStaff = { schemaId, folderIds, level: 'staff', firmId: null, thirdPartyId } as const
+        const { id } = await insertSubscription(client, { ...ofStaff, postUrl: url, onEvents })
         const secret = await addSigningSecret(client, id, await loadMasterKeys(config))
         const { host } = new URL(url)
         const details = { host, events: onEvents.join(',') }
