@@ -15,7 +15,7 @@ export interface OptionWords {
   default?: string
 }
 
-/** Most characters of a name or reason. */
+/** Maximum number of characters of a name or reason. */
 export const lineCharactersMax = 500
 
 /**
@@ -31,7 +31,7 @@ export const line = z
     error: ({ input }) => `takes at most ${lineCharactersMax} characters, not ${String(input).length}`,
   })
 
-/** What the code of a partner may be, as forms and the help say it. */
+/** The rule for codes of partners, in the words of forms and of the help. */
 export const codeText = 'up to 32 of A to Z, 0 to 9, - and _'
 
 const isNoCode = `takes ${codeText}, beginning with a letter or digit`
@@ -61,7 +61,7 @@ export const groups = z
     isNoGroups,
   )
 
-/** Most days until something ends: a larger number may be a year that was typed by mistake. */
+/** Maximum number of days until something ends. A larger number may be a year, typed by mistake. */
 const daysMax = 1_825
 
 const isNoEnd = `must be 1 to ${daysMax} days, or a later day or moment such as 2031-01-31T08:00:00Z`

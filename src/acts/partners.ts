@@ -15,7 +15,7 @@ import { limitsText } from '../lists/partners.ts'
 import { act, existing, Refused, type Secret } from './act.ts'
 import { choice, code, codeText, line, wholeNumber } from './fields.ts'
 
-/** For how many hours requests may still carry an older secret: the default, and the most. */
+/** Hours for which requests may still carry an older secret: the default and the maximum. */
 export const keptHours = { usual: 24, most: 9_999 } as const
 
 export const partnerKinds = ['partner', 'customer'] as const
@@ -110,7 +110,7 @@ export const rotatePartnerSecret = act({
 })
 
 /**
- * Changes the limits of a partner. Limits that are not given stay as they are, unless `default` first removes them all.
+ * Changes the limits of a partner. Limits that are not given stay the same. With `default`, all are removed first.
  */
 export const limitPartner = act({
   name: 'partner limits',
@@ -128,7 +128,7 @@ export const limitPartner = act({
     default: z
       .literal([true, 'on'])
       .optional()
-      .meta({ help: 'first take back all of them: the settings count again' }),
+      .meta({ help: 'first remove all of them: the settings apply again' }),
   }),
   run: async (client, { code, requests, 'window-ms': windowMs, concurrent, default: asSettings }) => {
     await partnerOf(client, code)

@@ -22,14 +22,14 @@ import { act, existing, type Recorded, Refused, type Secret } from './act.ts'
 import { id, line, wholeNumber } from './fields.ts'
 
 /**
- * @param counted how far deliveries are counted: up to one more than this; if absent, all are. @throws {Refused} if
- *   there is no such subscription
+ * @param counted deliveries are counted up to one more than this number; if absent, all are counted
+ * @throws {Refused} if there is no such subscription
  */
 export async function subscriptionOf(client: ClientBase | Pool, id: string, counted?: number) {
   return existing(await readSubscription(client, id, counted), `subscription ${id}`, 'webhook list')
 }
 
-/** The newest attempts of a delivery. @throws {Refused} if there is no such delivery */
+/** The newest attempts of a delivery. @throws {Refused} if there was none */
 export async function attemptsOf(
   client: ClientBase | Pool,
   subscriptionId: string,
@@ -65,10 +65,9 @@ export const enableWebhook = act({
   name: 'webhook enable',
   fields: z.object({
     id: idOfSubscription,
-    latest: z
-      .literal([true, 'yes'], 'must be yes')
-      .optional()
-      .meta({ help: 'skip what was not delivered yet; event replay and its reader can still get it' }),
+    latest: z.literal([true, 'yes'], 'must be yes').optional().meta({
+      help: 'skip events that were not delivered yet; they can still be replayed or read by number',
+    }),
   }),
   run: async (client, { id: subscriptionId, latest: given }) => {
     const latest = given !== undefined
@@ -133,7 +132,7 @@ export const deleteWebhook = act({
   },
 })
 
-/** The name of every kind of replay in the audit; the details say which deliveries staff asked for. */
+/** All kinds of replay have this name in the audit. The details state which deliveries staff asked for. */
 const replay = 'event replay'
 
 /** Locks a subscription that can receive events. @throws {Refused} if nothing can be sent to it */

@@ -10,8 +10,8 @@ import { act, existing, Refused } from './act.ts'
 import { id, line } from './fields.ts'
 
 /**
- * SIREN or SIRET with its check digit. For those of La Poste (356 000 000), a sum of all digits that is a multiple of
- * five is accepted, too.
+ * A SIREN or SIRET with its check digit. In a SIRET of La Poste (356 000 000), the sum of all digits may instead be a
+ * multiple of five.
  */
 export const siretText = 'a SIREN of 9 digits or a SIRET of 14'
 const isNoSiret = `must be ${siretText}`
@@ -95,7 +95,7 @@ export const moveFirmFolder = act({
     if (folder.schemaId !== schemaId)
       throw new Refused(
         409,
-        `Firm ${firm} is in another tenant than folder ${folderId} (${printable(folder.name)}), and rows of one never go to another. ` +
+        `Firm ${firm} is in another tenant than folder ${folderId} (${printable(folder.name)}), and rows never move between tenants. ` +
           `Make a firm beside its present one (firm create --beside ${folder.firmId}), or import the ledger into a new folder of firm ${firm}`,
       )
     await moveFolder(client, { schemaId, folderId }, firm)

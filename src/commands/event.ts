@@ -68,8 +68,12 @@ export const eventCommands = [
     summary: 'send the failed deliveries of a subscription again, or with --from the events of a period',
     options: {
       subscription: { value: 'id', required: true, is: idKind, help: 'as webhook list shows it' },
-      from: { value: 'moment', is: momentKind, help: 'events from then on, such as 2026-01-31T08:00:00Z' },
-      to: { value: 'moment', is: momentKind, help: 'events before then; until now otherwise' },
+      from: {
+        value: 'moment',
+        is: momentKind,
+        help: 'events from this moment on, such as 2026-01-31T08:00:00Z',
+      },
+      to: { value: 'moment', is: momentKind, help: 'events before this moment; by default all until now' },
     },
     run: async (terminal: StaffTerminal, { subscription: id, ...span }) => {
       const words = { id: '--subscription' }

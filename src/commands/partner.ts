@@ -31,7 +31,7 @@ export const partnerCommands = [
   {
     ...limits,
     about:
-      'Every process keeps to it from the next request on. Limits that are not given\nstay. Without an option they are shown.',
+      'Every process applies the limits from the next request on. Limits that are not\ngiven stay the same. Without an option, the limits are shown.',
     run: (terminal: StaffTerminal, given: Record<string, unknown>) =>
       Object.keys(given).length > 1
         ? limits.run(terminal, given)

@@ -74,8 +74,7 @@ function optionOf(field: string, schema: z.core.$ZodType): Option {
 
 /**
  * Carries out an act of staff in a transaction, and prints what it did.
- * @param words for each field of the act: how the command line calls it, in messages; by default `--` and the field's
- *   name
+ * @param words the name of each field in messages; by default `--` and the field's name
  */
 export function carryOut<Field extends string>(act: Act<Field>, words: Record<string, string> = {}) {
   return async (terminal: StaffTerminal, given: Partial<Record<Field, unknown>>): Promise<void> => {

@@ -29,7 +29,7 @@ import { factLines, listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-/** Most attempts of one delivery that are listed. Even a delivery with many replays has fewer. */
+/** Maximum number of attempts of one delivery in the list. Even a delivery with many replays has fewer. */
 const attemptsMax = 1_000
 
 const subscription = { is: idKind, help: 'of the subscription' }
@@ -39,7 +39,7 @@ export const webhookCommands = [
     name: 'webhook create',
     summary: 'subscribe a third party to all schemas, one schema, or folders of it; its tokens do not see it',
     options: {
-      partner: { value: 'code', required: true, help: 'the third party, whose secret signs' },
+      partner: { value: 'code', required: true, help: 'the third party; its secret signs the deliveries' },
       url: { value: 'address', required: true, help: 'where events are posted, https' },
       events: { value: 'kinds', required: true, help: `separated by commas: ${eventKinds.join(', ')}` },
       'all-schemas': { help: 'events of all tenants' },
@@ -123,7 +123,7 @@ async function checkReceiving(
   return data.onEvents
 }
 
-/** The schema and folders of a subscription; without a schema it gets the events of all. */
+/** The schema and the folders of a subscription. If the schema is null, it gets the events of all schemas. */
 async function scopeOf(client: ClientBase, { schema, folder }: { schema?: string; folder?: string[] }) {
   if (schema !== undefined && !(await schemaExists(client, schema)))
     throw new Error(`There is no schema ${schema}`)

@@ -96,7 +96,7 @@ export function idField(label: string, name: string, attributes: Html | '' = '')
   )
 }
 
-/** A progress bar. If `whole` is undefined, it only says that something moves. @param label for screen readers */
+/** A progress bar. If `whole` is undefined, it only shows that work goes on. @param label for screen readers */
 export function bar(label: string, done: number, whole: number | undefined): Html {
   if (whole === undefined || whole === 0) return html`<progress aria-label="${label}"></progress>`
   const percent = Math.min(100, Math.floor((100 * done) / whole))

@@ -9,10 +9,10 @@ import { streamSSE } from 'hono/streaming'
 import { limits } from '../config.ts'
 import type { ConsoleEdge } from './page.ts'
 
-/** Longest time without an event: proxies close connections on which nothing is sent for longer. */
+/** Maximum time in which nothing is sent. Proxies close connections that are silent for longer. */
 const quietMsMax = 15_000
 
-/** A browser connects again after this time, or after the longer time below if too many pages are open. */
+/** Time after which a browser connects again, and the longer time if too many pages are open. */
 const reconnectMs = 1_000
 const fullMs = 15_000
 
@@ -23,7 +23,7 @@ export function watchPages(closing: AbortSignal) {
   let viewers = 0
   /**
    * Streams a page. If too many browsers watch, the page stays as it is and says so.
-   * @param render returns the current content; if undefined, the stream ends and the browser asks again. Never rejects
+   * @param render returns the current content; if undefined, the stream ends and the browser asks again. It never rejects
    */
   return (c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response => {
     if (viewers >= limits.consoleViewersMax) {

@@ -17,7 +17,7 @@ export function ratesOf(clock: () => number) {
     for (const [each, seen] of looks) if (now - seen.at(-1)!.at > forgottenMs) looks.delete(each)
     const seen = looks.get(name) ?? [{ at: since, count: 0 }]
     seen.push({ at: now, count })
-    // One look from before the span is kept, to measure from.
+    // Keeps one look from before the span: the rise is measured from there.
     while (seen.length > 2 && now - seen[1]!.at >= spanMs) seen.shift()
     looks.set(name, seen)
     const [first] = seen

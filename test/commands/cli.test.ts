@@ -27,7 +27,7 @@ describe('a token', () => {
   const lineOf = async (token: string) =>
     (await cli('token', 'list')).out.split('\n').find((text) => text.includes(token.slice(-4)))!
 
-  test('is issued for some groups with an end date, which the list shows and marks when it is near', async () => {
+  test('takes groups and an end date; the list shows both, and marks an end within 14 days', async () => {
     const secret = await staff.thirdParty('ENDING')
     const day = inDays(400).toISOString().slice(0, 10)
     const far = await issue('--only', 'movements, resources,movements', '--expires', day)
@@ -137,7 +137,7 @@ test('maintenance can be switched on and off', async () => {
 })
 
 test('the process ends with the exit code of its command, and writes results to stdout and errors to stderr', async () => {
-  // One after the other: at once, one may say that it waits for the other, since both migrate.
+  // One after the other: both migrate, so if they ran at once, one might print that it waits.
   const done = await startCli(database.ownerUrl, 'migrate').ended
   const mistaken = await startCli(database.ownerUrl, 'token', 'revoke', '5').ended
   expect(done).toEqual({ code: 0, out: expect.stringContaining('at version'), error: '' })
@@ -164,7 +164,7 @@ test('Ctrl-C interrupts a command that waits for another migration', async () =>
   }
 })
 
-describe('a mistake is one line that says what to do, and exit code 1', () => {
+describe('a mistake prints one line that says what to do, and exits with 1', () => {
   const long = 'x'.repeat(501)
   const taken = /^There is a third party TAKEN already: choose another code$/
   beforeAll(() => staff.thirdParty('TAKEN'))

@@ -1,4 +1,4 @@
-/** The pages of the commands: written from their declarations, which say something of all that they take, and the operators' page. */
+/** The page of commands is written from their declarations, and the operators' page names each command. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
 const staffCommands = staffProgram(sampleCommands).commands
 
-test('the commands page matches the declarations of the commands (npm run docs:commands)', () => {
+test('the commands page matches the declarations of the commands (npm run docs -- commands)', () => {
   expect(read('docs/commands.md')).toBe(commandsPage())
 })
 

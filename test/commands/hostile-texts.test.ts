@@ -1,4 +1,4 @@
-/** What partners, receivers and files write reaches no terminal of staff as it is. */
+/** Texts of partners, receivers and files reach terminals of staff only in escaped form. */
 import { randomBytes } from 'node:crypto'
 import { beforeAll, expect, test } from 'vitest'
 import { cli, cliInTerminal, isScriptThere } from '../support/cli.ts'

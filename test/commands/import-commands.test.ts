@@ -93,7 +93,7 @@ test('an import reports what it kept besides the movements, and with --drafts wh
 })
 
 test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
-  'an import reads amounts and dates in other forms, and reports how many (%s)',
+  'an import reads amounts and dates in non-standard forms, and counts them (%s)',
   async (encoding) => {
     const blank = encoding === 'utf8' ? '\u202f' : '\u00a0'
     const forms: Record<string, string> = {
@@ -132,7 +132,7 @@ test('an import says which columns it took for standard ones, and how many lines
     'Columns under another name: JournalLibelle is JournalLib, CompteLibelle is CompteLib, ' +
       'CompAuxLibelle is CompAuxLib, lettragepiece is EcritureLet, CodeDevise is Idevise',
   )
-  // Beside the column itself such a name is that of another one.
+  // If the file also has the standard column, such a name means another column.
   const further = fecFile(ledger, { columns: [...columns, 'CompteLibelle'] })
   const kept = await run('fec', await stage.written(further, '987654321FEC20231231.txt'))
   expect(kept.out).toContain('Columns beyond the 18 of the standard, kept by name: CompteLibelle\n')
@@ -140,7 +140,7 @@ test('an import says which columns it took for standard ones, and how many lines
 })
 
 test('an import shows the text that decided its encoding, and --encoding overrides it', async () => {
-  // Without other accents: boxes of CP850 would leave no doubt.
+  // No other accents: read as CP850, some would become box-drawing characters, which would leave no doubt.
   const plain = ledger.map((row) => ({
     ...row,
     ...{ JournalLib: 'J', CompteLib: 'C', CompAuxLib: 'A', EcritureLib: 'L' },
@@ -186,7 +186,7 @@ test.each([
   ['a seed', ['seed', '--movements', '100']],
 ])('%s that is interrupted after its commit has still printed what it loaded', async (_, words) => {
   const file = await writtenFec(fecFile(ledger))
-  // Blocks the step after the commit: the statistics.
+  // Blocks the update of statistics, which follows the commit.
   const blocker = await stage.owner.connect()
   await blocker.query('begin; lock table grandlivre.accounts in share update exclusive mode')
   const run = startCli(stage.database.ownerUrl, ...words, ...(words[0] === 'import' ? [file] : []))
@@ -221,7 +221,7 @@ test('import mad prints folder, exercices, counts, sums, what it left out, and w
   ])
 })
 
-test('import mad applies its options, and refuses combinations that do not fit', async () => {
+test('import mad applies --name and --renumber, and refuses options that contradict each other', async () => {
   const file = fixturePath('ledger.mad.json')
   const named = await run('mad', file, '--name', 'Copie', '--renumber')
   expect(named.out).toMatch(/^Folder \d+ \(Copie, new\)/)
@@ -244,7 +244,7 @@ test('import mad applies its options, and refuses combinations that do not fit',
   expect((await run('mad', `${file}.none`)).error).toBe(`There is no file ${file}.none\n`)
 })
 
-test('import mad --replace counts the entries and movements, and the accounts, journals and other books that it changed', async () => {
+test('import mad --replace reports how many entries, movements, accounts and journals it changed', async () => {
   const open = readFixture('ledger.mad.json')
     .toString()
     .replaceAll('"state":"closed"', '"state":"open"')

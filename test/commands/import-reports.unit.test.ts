@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { fecReport } from '../../src/commands/import/reports.ts'
 
-test('sentences about a FEC write a count at their end as a plain number', () => {
+test('the report of a FEC writes a count at the end of a sentence without thousands separators', () => {
   const findings = {
     renamedColumns: [],
     dayColumns: [],

@@ -69,7 +69,7 @@ test('terminal escapes in a file are printed as text, not executed', async () =>
   expect(out).toContain('line 2, column 8 "0x1b"')
 })
 
-test('a file that is not TRA gets one line', async () => {
+test('a file that is not TRA is reported as one problem', async () => {
   const { code, out } = await inspect(written('export.json', Buffer.from('{"metadata":{}}')))
   expect(code).toBe(1)
   expect(out).toBe(

@@ -1,4 +1,4 @@
-/** `status` beside a running service, without one, and with what needs the operator. */
+/** `status` with and without a running service, and with problems that need the operator. */
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
@@ -92,7 +92,7 @@ test('jobs that wait too long, a certificate near its end and maintenance are re
   expect(status.problems).toEqual([
     'No process of the service is connected to this database.',
     'Maintenance is on: every authenticated request gets 503 (maintenance off).',
-    'The erasure of partner GONE, begun 2026-01-31T00:00:00Z, has not ended: unless it runs, run partner delete GONE --yes again.',
+    'The erasure of partner GONE, begun 2026-01-31T00:00:00Z, has not ended. If it is not running, run partner delete GONE --yes again.',
     'A full export has waited for 2 h for a process to begin it.',
     expect.stringMatching(/^The certificate of https:\S+ expires in [23] days\.$/),
   ])
@@ -101,7 +101,7 @@ test('jobs that wait too long, a certificate near its end and maintenance are re
   await owner.query('update service_state set under_maintenance = false; delete from erasures')
 })
 
-test('a delivery that waits too long is a problem, unless its receiver is failing', async () => {
+test('a delivery that waits too long is a problem only if its receiver does not fail', async () => {
   await (await createTenants(database.ownerUrl)).end()
   await adoptKeys()
   for (const words of [
@@ -150,7 +150,7 @@ test('an address that does not answer is reported as a problem, and status conti
   ])
 })
 
-test('EXPORT_DATABASE_URL that names another database is reported as no replica; one that names the same is up to date', async () => {
+test('status reports an EXPORT_DATABASE_URL of another database, and accepts one of the same database', async () => {
   await start()
   const other = await createTestDatabase()
   try {
@@ -189,7 +189,7 @@ test('tokens that end within 14 days are listed, but are no problem', async () =
   expect((await read()).status.tokensThatEnd.map(({ id }: { id: string }) => id)).toEqual([soon])
 })
 
-test('a session of a previous version is shown; one that lacks the keys is a problem', async () => {
+test('status shows a session of a previous version, and reports a process that lacks the keys', async () => {
   const [former, lacking] = ['grandlivre dispatcher', 'grandlivre dispatcher web-1:4711 0.3.0'].map(
     (application_name) => new pg.Client({ connectionString: database.serviceUrl, application_name }),
   ) as [pg.Client, pg.Client]
@@ -202,7 +202,7 @@ test('a session of a previous version is shown; one that lacks the keys is a pro
     await lacking.connect()
     const { status: found } = await read()
     expect(found.problems).toEqual([
-      expect.stringMatching(/^A process has not the keys of this database: web-1:4711 /),
+      expect.stringMatching(/^A process lacks the keys of this database: web-1:4711 /),
     ])
   } finally {
     await former.end()
@@ -210,7 +210,7 @@ test('a session of a previous version is shown; one that lacks the keys is a pro
   }
 })
 
-test('status neither migrates a database nor creates one at a wrong address', async () => {
+test('status does not migrate a database, and does not create one at a wrong address', async () => {
   await owner.query('delete from migrations where version = (select max(version) from migrations)')
   const { rows } = await owner.query('select count(*)::int as count from migrations')
   const refused = await status()

@@ -1,4 +1,4 @@
-/** Firms and folders by the staff commands: made, listed, shown, moved. */
+/** Staff commands that create, list, show and move firms and folders. */
 import { expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { forTests } from '../support/for-tests.ts'
@@ -11,7 +11,7 @@ const stage = forTests(setCallerStage)
 
 const staff = (...words: string[]) => cli(stage.database.ownerUrl, ...words)
 
-/** Carries out a command, which names the new id after `what`. */
+/** Runs a command whose output begins with `what` and a new id. @returns that id */
 async function made(what: string, ...words: string[]): Promise<string> {
   const { code, out, error } = await staff(...words)
   expect({ code, error }).toEqual({ code: 0, error: '' })

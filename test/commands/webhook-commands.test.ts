@@ -174,13 +174,13 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
 test('a failed delivery is listed with its attempts, and replayed with the same body', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/gone')
-  // The escapes in its answer must not reach the terminal of staff.
+  // The escapes in the answer of the receiver must not reach the terminal of staff.
   receiver.behave('/gone', (response) => void response.writeHead(410).end('\u001b[2Jgone\n\u202eaway'))
   stage.dispatch()
   await stage.publish([documentEvent('a'), documentEvent('b')])
   await until(async () => (await stage.sql('select from subscriptions where not enabled')).length === 1)
   expect(await refused(`event replay --subscription ${id}`)).toContain('disabled')
-  // Skipped, as with `webhook enable --latest`.
+  // Skips the delivery, as `webhook enable --latest` does.
   await stage.sql(`update deliveries set state = 'failed', next_attempt_at = null, finished_at = now()`)
 
   const deliveries = await run('webhook deliveries', id, '--state', 'failed')
@@ -210,7 +210,7 @@ test('a failed delivery is listed with its attempts, and replayed with the same 
   expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
-test('a replay of a time span sends exactly the events in it that the disabled subscription skipped', async (context) => {
+test('a replay of a time span sends exactly the skipped events of that span', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/one', { folderIds: ['111'] })
   const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
@@ -233,7 +233,7 @@ test('a replay of a time span sends exactly the events in it that the disabled s
   expect(await run('webhook enable', id, '--latest')).toBe(
     `Subscription ${id} goes on after number 1250: 0 events wait. What was not delivered before is skipped, and can be replayed.\n`,
   )
-  // Not yet collected, so not to be sent twice.
+  // These are not collected yet, so the replay must not send them, too.
   await stage.publish(mine(1_250, 1_260))
   expect(await replay(id, hourAgo)).toBe('1200 events are sent again.\n')
   expect(await replay(everywhere, hourAgo)).toBe('0 events are sent again.\n')
@@ -242,14 +242,14 @@ test('a replay of a time span sends exactly the events in it that the disabled s
   await until(() => receiver.accepted('/one').length === 1_210)
   const received = namesOf(receiver.accepted('/one'))
   expect(received.filter((name) => !names(1_250, 1_260).includes(name))).toEqual(names(50, 1_250))
-  // With the numbers that they would have had.
+  // They have the numbers that they would have had if they were not skipped.
   expect(sequencesOf(receiver.requests('/one')).toSorted((one, other) => one - other)).toEqual(
     names(51, 1_261).map((name) => Number(name.slice(1))),
   )
   expect(received).toHaveLength(1_210)
   await until(() => receiver.accepted('/all').length === 1_262)
 
-  // Again, everything that is kept, of all tenants: receivers drop repeats by their ids.
+  // This replay sends every kept event of all tenants again. Receivers recognize repeats by their ids.
   const before = receiver.accepted('/all').map(({ webhookId }) => webhookId)
   const yesterday = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10)
   await until(async () => (await stage.sql(`select from deliveries where state = 'pending'`)).length === 0)
@@ -280,7 +280,7 @@ test('rotate-secret says how long the old secret is accepted, and the new secret
   expect(keys.map(({ kept }) => kept)).toEqual([false, false, null])
 })
 
-describe('a mistake is one line that says what to do, and changes nothing:', () => {
+describe('a mistake prints one line that says what to do, and changes nothing:', () => {
   const stage = forTests(setWebhookStage)
   let id: string
   beforeAll(async () => {

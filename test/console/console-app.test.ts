@@ -1,4 +1,4 @@
-/** What the console answers to requests, wherever they come from. */
+/** The answers of the console to requests of browsers, other sites and visitors without a key. */
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
@@ -43,7 +43,7 @@ test('the cookie is sent only to this console, and behind https only over https'
   const secure = /^__Secure-grandlivre-console=.*; Secure/
   for (const proxies of ['https', 'https, http', 'HTTPS,http', 'https , https'])
     expect(await cookieOf({ 'X-Forwarded-Proto': proxies }), proxies).toMatch(secure)
-  // The browser reached the first of them without TLS, and would not send back a cookie for https.
+  // The browser reached the first proxy without TLS, and would not send back a cookie for https.
   for (const proxies of ['http', 'http, https', '', ', https', 'httpsx', 'ftp, https'])
     expect(await cookieOf({ 'X-Forwarded-Proto': proxies }), proxies).toMatch(/^grandlivre-console=.*Strict$/)
 })
@@ -91,7 +91,7 @@ test('a session ends after twelve hours', async () => {
   expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
 })
 
-test('a request for the host name of another machine is refused, signed in or not', async () => {
+test('a request for the host name of another machine is refused', async () => {
   const answerOf = async (host: string) => {
     const headers = { Cookie: cookie, Host: host }
     const [answer] = await once(get(`${stage.origin}/console`, { headers, agent: false }), 'response')
@@ -142,12 +142,12 @@ test('the port of the API does not serve the console', async () => {
   expect((await fetch(`${stage.service.url}/console`)).status).toBe(404)
 })
 
-// Last: wrong keys of this address are then limited for a minute.
-test('wrong keys are limited, also when tried at once; the right key is accepted however many wrong ones came before', async () => {
+// This test is the last: after it, wrong keys of this address are limited for a minute.
+test('wrong keys are limited even if they are tried at once; the right key is always accepted', async () => {
   const attempt = (key: string) => stage.ask('/console/sign-in', form({ key }))
   const answers = await Promise.all(Array.from({ length: 15 }, (_, i) => attempt(`glv_console_${i}`)))
   expect(answers.filter(({ headers }) => headers.has('set-cookie'))).toEqual([])
-  // The revoked key of bob was the first.
+  // The revoked key of bob was the first failed attempt.
   expect(answers.map(({ status }) => status).toSorted()).toEqual([
     ...Array(9).fill(401),
     ...Array(6).fill(429),
@@ -166,7 +166,7 @@ test('wrong keys are limited, also when tried at once; the right key is accepted
     before[0],
     before[1]! + 3,
   ])
-  // Further wrong ones only read keys. Otherwise they would wait here, and pages with them for a connection.
+  // Further wrong keys are only looked up. Otherwise they would wait for this lock, and pages for their connections.
   await stage.staff.sql('begin; lock table console_sessions in share mode')
   try {
     const refused = await Promise.all(Array.from({ length: 20 }, (_, i) => attempt(`glv_console_${i}`)))

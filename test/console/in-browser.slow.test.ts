@@ -24,7 +24,7 @@ let stage: ConsoleStage
 let browser: Browser
 let page: Page
 
-/** What pages reported or asked of other hosts. */
+/** Messages and errors of pages, and their requests to other hosts. */
 const complaints: string[] = []
 
 async function openPage(options: BrowserContextOptions = {}): Promise<Page> {
@@ -58,7 +58,7 @@ async function tabTo(on: Page, selector: string): Promise<void> {
 const background = (on: Page) => on.evaluate('getComputedStyle(document.body).backgroundColor')
 const widthOf = (on: Page) => on.evaluate('document.documentElement.scrollWidth')
 
-/** What the audit says of an act of staff. */
+/** The rows that the audit has of an act. */
 async function recorded(act: string): Promise<{ staff: string; details: object }[]> {
   const rows = await stage.staff.sql('select staff, details from audit_rows where act = $1 order by number', [
     act,
@@ -69,7 +69,7 @@ async function recorded(act: string): Promise<{ staff: string; details: object }
 describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
   beforeAll(async () => {
     ;[stage, browser] = await Promise.all([setConsoleStage(), openChromium()])
-    // A stream of it does not end by itself while its client does not read.
+    // A stream of this exercice does not end while its client does not read.
     await addLargeExercice(stage.staff.client, 8_000)
     page = await openPage()
   })
@@ -85,7 +85,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').innerText()).toBe('This key is not in use.')
-    // The browser names the answer in its console.
+    // The browser reports the status of the answer in its console.
     expect(complaints.splice(0)).toEqual([expect.stringContaining('401')])
     await signIn(page)
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
@@ -189,7 +189,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.goto(`${stage.origin}/console`)
     expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Exports')
     evil.close()
-    // The page of the other origin, and the refusal of its form.
+    // The request to the other origin, and the refusal of its form.
     expect(complaints.splice(0)).toEqual([
       expect.stringContaining('a request to http'),
       expect.stringContaining('403'),
@@ -200,7 +200,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.goto(`${stage.origin}/console/folders`)
     const leaving = new AbortController()
     const headers = { Cookie: await stage.signIn(), Accept: 'text/event-stream' }
-    // More than are accepted: pages of the tests before may not have left yet.
+    // Twice the limit, because pages of earlier tests may leave meanwhile.
     const others = Array.from({ length: 2 * limits.consoleViewersMax }, () =>
       stage.ask('/console', { headers, signal: leaving.signal }),
     )
@@ -260,7 +260,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
         expect.not.stringMatching(/^run$/),
       ])
     }
-    // What the browser says of the partner that does not exist.
+    // The browser reports the page of the partner that does not exist.
     expect(complaints.splice(0)).toEqual([expect.stringContaining('404')])
   })
 
@@ -268,7 +268,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.goto(`${stage.origin}/console`)
     await revokeConsoleKey(stage.staff.client, 'alice')
     await page.getByLabel('Key').waitFor()
-    // The stream of events ends, and the next is refused.
+    // The browser reports that its next event stream is refused.
     expect(complaints.splice(0).filter((text) => !text.includes('401'))).toEqual([])
   })
 })

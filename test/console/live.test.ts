@@ -1,4 +1,4 @@
-/** What becomes of a page that is kept up to date. */
+/** Pages that are kept up to date: when they end, and how many there may be. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
@@ -7,7 +7,7 @@ import { type ConsoleStage, setConsoleStage } from '../support/console/console-s
 import { until } from '../support/until.ts'
 
 let stage: ConsoleStage
-/** The last test stops it. */
+/** Whether the last test has stopped the stage. */
 let isStopped = false
 
 beforeAll(async () => {
@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 interface Watching {
-  /** What has arrived so far. */
+  /** The text that has arrived. */
   text: string
   hasEnded: boolean
   leave(): void
@@ -82,7 +82,7 @@ test('a page beyond the limit of live pages says so, and does not update until a
 test('a process that stops closes its open pages without waiting for them', async () => {
   const cookie = await stage.signIn()
   let watching = await watch(cookie)
-  // The server has yet to notice that the pages before have left.
+  // The server may not have noticed yet that the pages of earlier tests have left.
   await until(async () => {
     if (watching.text.includes('event: content')) return true
     watching = await watch(cookie)

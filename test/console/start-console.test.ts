@@ -35,7 +35,7 @@ test('a page says what is missing, and retries by itself', async () => {
   const proxy = await startProxy(database.ownerUrl)
   const console = { host: '127.0.0.1', port: 0 }
   const service = await startTestService({ ownerUrl: proxy.url }, { console })
-  // Nobody's session, which only the database can tell.
+  // This cookie belongs to no session: the console asks the database to find that out.
   const ask = () =>
     fetch(service.consoleUrl!, { headers: { Cookie: 'grandlivre-console=none' }, redirect: 'manual' })
   expect((await ask()).status).toBe(303)
@@ -44,7 +44,7 @@ test('a page says what is missing, and retries by itself', async () => {
   const text = await answer.text()
   expect([answer.status, text.includes('<meta http-equiv="refresh" content="5">')]).toEqual([503, true])
   expect(text).toContain('The service lacks the database.')
-  // A form is sent again by staff alone.
+  // Only staff may send a form again, so this page does not retry.
   const headers = { 'Sec-Fetch-Site': 'same-origin' }
   const body = new URLSearchParams({ key: 'glv_console_1' })
   const sent = await fetch(`${service.consoleUrl}/sign-in`, { method: 'POST', headers, body })

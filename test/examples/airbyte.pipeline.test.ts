@@ -65,7 +65,7 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
     ['the folder that is named', firmFolders[1]!, [firmFolders[1]!]],
   ])('reads every collection and every year of %s, including drafts', async (_, society, wanted) => {
     const records = await read(society)
-    // The ids of their years, entries and accounts are the same.
+    // Both folders have the same ids of years, entries and accounts.
     const sorted = (items: unknown[]) => items.map((item) => JSON.stringify(item)).toSorted()
     const expectRecords = (stream: string, expected: object[][]) => {
       const found = records[stream]!.map((record) => (record as { data: unknown }).data)

@@ -34,7 +34,7 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
     const seen: { url: string; text: string }[] = []
     const errors: string[] = []
     page.on('console', (message) => {
-      // Browsers ask for one by themselves.
+      // Browsers request an icon on their own.
       const isIcon = message.location().url.endsWith('/favicon.ico')
       if (message.type() === 'error' && !isIcon) errors.push(message.text())
     })
@@ -78,7 +78,7 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
 
   const isWhole = /^\d+ movements, equal to the ledger in [2-9] blocks$/
 
-  test('shows the balances of the year, verified, and contains no secret', async () => {
+  test('shows verified balances of the year, and contains no secret', async () => {
     const { state, rows, seen, errors } = await open()
     expect(state).toMatch(isWhole)
     expect(rows).toEqual(await balances())

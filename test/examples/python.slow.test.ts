@@ -17,7 +17,7 @@ import { folders } from '../support/ledgers/tenants.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 import { setSampleStage } from '../support/stages/sample-stage.ts'
 
-/** Against what the service answers. */
+/** Compares the file of a year with the answer of the service. */
 async function expectYear(
   { url }: { url: string },
   headers: Record<string, string>,
@@ -95,7 +95,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     const proxy = await startFaultyProxy(stage.url)
     const words: [string, ...string[]] = ['python3', 'examples/python/ledger.py', folder.path]
     const access = { ...stage.credentials, baseUrl: proxy.url }
-    /** @returns the parameters of its requests for movements, besides those that each has */
+    /** @returns for each request for movements, whether it has `since` or `entries` */
     const recover = async () => {
       proxy.asked = []
       await runProgram(words, access, { env: { PYTHONPATH: packagesOf('python') } })
@@ -134,7 +134,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
       expect(await readdir(books)).toEqual([sameFirm.folderId])
       expect(await copy({})).toMatchObject({ code: 0, error: '' })
       expect((await readdir(books)).toSorted()).toEqual([first.folderId, sameFirm.folderId])
-      // The ids of their years and entries are the same.
+      // Both folders have the same ids of years and entries.
       for (const { folderId } of [first, sameFirm])
         for (const { id } of exercices)
           await expectYear({ url }, { ...firm.firm, 'society-id': folderId }, join(books, folderId), id)

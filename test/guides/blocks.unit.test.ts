@@ -1,4 +1,4 @@
-/** The reader of the guides: what it runs, what it refuses to pass over. */
+/** The reader of the guides: the steps that it finds, and the code blocks that it refuses. */
 import { expect, test } from 'vitest'
 import { isOutput, stepsOf } from '../support/guides/blocks.ts'
 

@@ -1,4 +1,4 @@
-/** Every command and every program in the guides for partners, run as it stands there, in the order of the page. */
+/** Runs every command and every program in the guides for partners, in the order of the page. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'grandlivre-guide-'))
-  // As after `npm install`, but from the sources.
+  // Links the package from its sources, in place of `npm install`.
   await mkdir(join(folder, 'node_modules/.bin'), { recursive: true })
   await symlink(join(root, 'packages/partner'), join(folder, 'node_modules/grandlivre'))
   const bin = join(folder, 'node_modules/.bin')
@@ -76,7 +76,7 @@ const filled = (text: string) =>
 
 const ask = async (path: string) => (await request(`${stage.url}/api/v1${path}`, stage.company)).body
 
-/** What happens outside the pages. */
+/** Events that the pages mention, which the test causes. */
 const events: Record<string, () => Promise<unknown>> = {
   'the bookkeeper corrects 100 entries': () => stage.correctEntries(),
   'the bookkeeper corrects 100 entries while something listens': async () => {
@@ -149,7 +149,7 @@ interface Balance {
 
 const patienceMs = 10_000
 
-/** A program in the background prints it sooner or later. */
+/** Waits for an output: a program in the background may print it later. */
 async function expectOutput(printed: () => string, shown: string, where: string): Promise<void> {
   const start = Date.now()
   await until(() => isOutput(printed(), shown) || Date.now() - start > patienceMs)

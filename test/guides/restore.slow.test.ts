@@ -1,4 +1,4 @@
-/** Every command of the page on backups, run as it stands there. The restored service gives the same bytes. */
+/** Runs every command of the page on backups. The restored service gives the same bytes. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ const opened = forTests(() => openFolder('restore'))
 let folder: string
 let shell: Shell
 let signed: Record<string, string>
-/** Of the source, when it was dumped. */
+/** The exports of the source before the dump. */
 let original: Exported[]
 
 beforeAll(async () => {
@@ -125,7 +125,7 @@ let restoredUrl: string
 
 async function expectSame(ownerUrl: string, conditional: number[]): Promise<void> {
   const answers = await served(ownerUrl, 'restored', async (url) => {
-    // Until something is first drawn, the state is the one that was dumped, under its epoch.
+    // The restored database keeps the epoch of the dump until it first draws a number.
     await until(async () => {
       return isDeepStrictEqual(await honoured(url), conditional)
     })
@@ -182,7 +182,7 @@ test.skipIf(!arePostgresToolsInstalled)(
       ['postgres://owner:...@new.example.com/restored', restoredUrl],
       ['/srv/grandlivre', join(folder, 'source')],
       ['/srv/restored', join(folder, 'restored')],
-      // Empty: the log that the backup brings is enough.
+      // This folder stays empty: the backup contains enough of the log.
       ['/srv/archive', join(folder, 'archive')],
     ]
     const filled = (text: string) =>

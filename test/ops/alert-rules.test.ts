@@ -51,11 +51,11 @@ const healthy: Series = {
   [storeRequests('+Inf')]: '0+10x100',
   grandlivre_delivery_failing_subscriptions: '0x100',
   [oldestUndelivered('enabled')]: '3x100',
-  // What waits for a receiver that fails is not late.
+  // Deliveries to a failing receiver do not count as late.
   [oldestUndelivered('failing')]: '0+60x100',
 }
 
-/** From the 20th value on; `_` is no value. */
+/** Each fault begins at the 20th value. `_` means no value. */
 const faults: [alert: string, series: Series][] = [
   ['', {}],
   ['GrandlivreDown', { up: '1x20 0x80' }],
@@ -75,7 +75,7 @@ const faults: [alert: string, series: Series][] = [
     { 'grandlivre_certificate_expiry_seconds{endpoint="public"}': '600-60x100' },
   ],
   ['GrandlivreTokenEnds', { grandlivre_token_expiry_seconds: '1000000-60x100' }],
-  // It ends before the alert would fire.
+  // The token ends before the alert would fire.
   ['', { grandlivre_token_expiry_seconds: '600-60x9 _x91' }],
   ['GrandlivreDatabaseDown', { 'grandlivre_ready{need="database"}': '1x20 0x80' }],
   ['GrandlivrePoolerDown', { grandlivre_pooler_ready: '1x20 0x80' }],
@@ -112,7 +112,7 @@ function seriesOf([alert, series]: (typeof faults)[number], index: number) {
   }))
 }
 
-/** Every alert that fires at any time. */
+/** Expects exactly these alerts to fire at any time. */
 const promtoolTest = {
   interval: '1m',
   input_series: faults.flatMap(seriesOf),

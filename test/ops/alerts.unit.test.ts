@@ -15,10 +15,10 @@ interface Dashboard {
   panels: { targets?: { expr: string; legendFormat: string }[] }[]
 }
 
-/** Text with metrics and labels, from one expression each. */
+/** An expression with metrics and labels. */
 interface Use {
   expression: string
-  /** What is shown of its result. */
+  /** The text that shows its result. */
   shown: string
 }
 
@@ -88,7 +88,7 @@ interface Choice {
   value: string
 }
 
-/** The labels that an expression chooses. */
+/** The label matchers of an expression. */
 function choicesIn(expression: string): Choice[] {
   return [...expression.matchAll(/(\w+)\{([^}]*)\}/g)].flatMap(([, series, matchers]) =>
     [...matchers!.matchAll(/(\w+)(=|!=|=~|!~)"([^"]*)"/g)].map(([, label, operator, value]) => ({

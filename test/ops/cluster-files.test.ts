@@ -1,4 +1,4 @@
-/** The files of `ops/patroni/` are what Patroni and HAProxy of these versions take. */
+/** Patroni and HAProxy of these versions accept the files of `ops/patroni/`. */
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { databaseUser } from '../../src/db/embedded/programs.ts'
 import { postgresTools } from '../support/guides/postgres-tools.ts'
 import { missingOfCluster, patroniEnvironment, patroniFiles } from '../support/ops/patroni.ts'
 
-// Patroni looks whether something listens where etcd is said to be.
+// Patroni checks that something listens at the address of etcd.
 const etcd = createServer()
 beforeAll(() => new Promise<void>((resolve) => etcd.listen(0, '127.0.0.1', resolve)))
 afterAll(() => etcd.close())

@@ -1,4 +1,4 @@
-/** docker-compose.yml and Dockerfile: settings, what they publish, health, and that they hold no secret. */
+/** docker-compose.yml and Dockerfile: their settings, published ports, health checks and secrets. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -75,7 +75,7 @@ test('the composition passes on every setting of .env, except those that the con
     const { environment = {}, env_file } = services[name]!
     expect(env_file).toEqual([{ path: '.env', required: false }])
     expect(Object.keys(environment).filter((each) => !settings.includes(each))).toEqual([])
-    // The others would override what .env says.
+    // Any other value would override the one in .env.
     const fixed = Object.entries(environment).filter(
       ([each, value]) => !String(value).startsWith(`\${${each}:`),
     )

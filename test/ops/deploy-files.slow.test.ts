@@ -18,7 +18,7 @@ const page = readFileSync(join(root, 'docs/operators/deploy.md'), 'utf8')
 const unitFiles = readdirSync(join(root, 'ops/systemd')).filter((name) => /\.(service|timer)$/.test(name))
 const unit = (name: string) => readFileSync(join(root, 'ops/systemd', name), 'utf8')
 
-/** What it prints; undefined if the program is not there. */
+/** Runs a program. Returns undefined if the program is not there. */
 function run(
   program: string,
   words: string[],
@@ -36,7 +36,7 @@ if (!hasSystemd) console.warn('No check of ops/systemd: systemd-analyze is not i
 if (!hasSchemas)
   console.warn('No check of ops/kubernetes by its schemas: kubernetes-validate is not installed, see .ci/run')
 
-/** DRAIN_SECONDS, STOP_SECONDS and the rest. @param settings those without which the service starts */
+/** Seconds that a process may take to stop: DRAIN_SECONDS, STOP_SECONDS, and the time to close what is left. */
 function secondsToLeave(settings: Record<string, string>): number {
   const { drainSeconds, stopSeconds, mistyped } = readConfig(settings)
   expect(mistyped).toEqual([])
@@ -53,7 +53,7 @@ const secrets = {
 test.skipIf(!hasSystemd)('systemd accepts every unit, and rates the services as well confined', async () => {
   await using files = await openFolder('units')
   const folder = files.path
-  // It looks whether programs are where units say.
+  // systemd-analyze checks that the programs of the units exist.
   for (const name of unitFiles)
     await writeFile(join(folder, name), unit(name).replaceAll('/opt/grandlivre', root))
   const paths = unitFiles.map((name) => join(folder, name))
@@ -76,7 +76,7 @@ test('a unit gives its process enough time to stop, and starts it as npm does', 
   expect(scripts.start).toContain(words)
 })
 
-test('the file of anchors grows by the current anchor, but not if the audit is broken', async (context) => {
+test('note-anchor.sh appends the current anchor to its file, except if the audit is broken', async (context) => {
   const database = await createTestDatabase()
   context.onTestFinished(() => database.drop())
   await using files = await openFolder('anchors')
@@ -97,7 +97,7 @@ test('the file of anchors grows by the current anchor, but not if the audit is b
   const [first, second, ...others] = await noted()
   expect([second, others]).toEqual([first, []])
   expect(first).toMatch(/^\d+:[0-9a-f]{64}$/)
-  // As somebody who owns the database could.
+  // Changes all hashes, as the owner of the database could.
   await staff.client.query(
     `set session_replication_role = replica; update grandlivre.audit_rows set hash = sha256('other')`,
   )
@@ -144,12 +144,12 @@ test('the manifests agree with each other and with the service', () => {
     '/healthz',
     '/readyz',
   ])
-  // Readiness must be lost well within the drain.
+  // Readiness must be lost in less than half of the drain.
   const { periodSeconds, failureThreshold } = container.readinessProbe
   expect(periodSeconds * failureThreshold).toBeLessThan(Number(settings.data.DRAIN_SECONDS) / 2)
   const [migrating] = migration.spec.template.spec.containers
   expect(migrating.image).toBe(container.image)
-  // The settings of one must be enough for the other, but for the address.
+  // The migration needs the settings of the service, and also the address of the owner.
   expect(container.envFrom).toEqual([
     { configMapRef: { name: settings.metadata.name } },
     { secretRef: { name: 'grandlivre' } },
@@ -167,7 +167,7 @@ test('the page names existing files, and its commands are valid in the shell', a
     ).toBe(true)
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands]) => commands!)
   for (const commands of blocks) expect(run('sh', ['-nc', commands]), commands).toEqual({ code: 0, out: '' })
-  // The certificate to try with is one that HAProxy takes with its file.
+  // HAProxy accepts its file with the certificate that the page makes for a trial.
   await using files = await openFolder('deploy')
   const folder = files.path
   await symlink(join(root, 'ops'), join(folder, 'ops'))

@@ -18,7 +18,7 @@ import { isPgBouncerInstalled } from '../support/servers/pgbouncer.ts'
 import { installedS3Programs } from '../support/servers/s3-programs.ts'
 import { until } from '../support/until.ts'
 
-/** The quickest of the faults. */
+/** By default only the quickest fault is caused. */
 const { FAULTS = 'pooler restarted', LOAD_SECONDS = '0' } = process.env
 const isComplete = FAULTS === 'all'
 const chosen = faults.filter(({ name }) => isComplete || FAULTS.split(', ').includes(name))
@@ -55,8 +55,8 @@ describe.runIf(isPossible)('with real servers', () => {
   })
 
   /**
-   * Until no alert fires or is about to. On a machine that is busy with other tests something may always be late: then
-   * only this one counts.
+   * Whether no alert fires or is pending. With a part of the faults, only this alert counts: on a machine that is busy
+   * with other tests, something may always be late.
    */
   const isQuiet = async (alert: string): Promise<boolean> => {
     const active = await stage.prometheus.active()
@@ -64,7 +64,7 @@ describe.runIf(isPossible)('with real servers', () => {
   }
 
   async function causeAndRepair(fault: Fault): Promise<void> {
-    // Prometheus sees an increase only of what it has read before.
+    // Prometheus sees an increase only if it has read the series before.
     await until(async () => (await stage.prometheus.value('grandlivre_ready{need="store"}')) === 1)
     await until(() => isQuiet(fault.alert))
     const began = Date.now()
@@ -112,7 +112,7 @@ describe.runIf(isPossible)('with real servers', () => {
   for (const fault of chosen) test(`${fault.name}: ${fault.alert}`, { timeout }, () => causeAndRepair(fault))
 })
 
-// A file without any test would be a failure.
+// Vitest reports a file without tests as a failure.
 if (!isPossible) test.skip('alerts on real servers', () => {})
 
 const seconds = (ms: number): number => Math.round(ms / 100) / 10

@@ -12,7 +12,7 @@ import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/h
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
-// Thirty megabytes: more than the buffers on the way hold.
+// A stream of thirty megabytes, more than all buffers on the way hold.
 const stage = forTests(() => setSeededStage(36_000))
 const services: ServiceProcess[] = []
 let haproxy: Haproxy
@@ -32,7 +32,7 @@ beforeAll(async () => {
   services.push(one, two)
   haproxy = await startHaproxy([one.url, two.url])
   agent = new Agent({ ca: haproxy.ca })
-  // Its own checks find both ready: otherwise it would send requests to those that are not.
+  // Waits until HAProxy has found both services ready. Otherwise it may send requests to one that is not.
   const isChecked = (line: string) => /"path":"\/readyz","status":200/.test(line)
   await until(() => services.every((service) => service.log().filter(isChecked).length > 1))
 })
@@ -88,7 +88,7 @@ test.skipIf(!isHaproxyInstalled)('a client that does not read stops the stream a
       .flatMap((one) => one.log())
       .some((line) => line.includes('"request.ended"') && line.includes(String(headers['x-request-id'])))
   const stalled = await ask(path)
-  // Another one that is read passes it.
+  // Another stream, which is read, overtakes it.
   const other = await ask(path)
   await textOf(other)
   await until(() => hasEnded(other))
@@ -109,7 +109,7 @@ test.skipIf(!isHaproxyInstalled)('a waiting request gets its answer through HAPr
 test.skipIf(!isHaproxyInstalled)('if no service is ready, one of them answers with the reason', async () => {
   const ready = async () => (await ask('/readyz')).resume().statusCode === 200
   services[0]!.child.kill('SIGTERM')
-  // Requests take turns, so a few in a row are all of the other one.
+  // Requests alternate between the services, so four ready answers in a row all come from the other one.
   await until(async () => (await ready()) && (await ready()) && (await ready()) && (await ready()))
   services[1]!.child.kill('SIGTERM')
   await until(async () => {

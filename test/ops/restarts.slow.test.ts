@@ -1,6 +1,6 @@
 /**
- * Two processes behind HAProxy are restarted one after the other, under fifty requests a second and four streams: nobody
- * who comes through HAProxy sees any of it.
+ * Two processes behind HAProxy are restarted one after the other, under fifty requests a second and four streams: no
+ * client of HAProxy notices it.
  *
  * `npm run test:slow` restarts each once. `npm run long -- restarts` restarts each RESTARTS times with the default settings
  * and streams of 200 MB, and writes what it saw to RESTART_RECORD.
@@ -22,7 +22,7 @@ import { until } from '../support/until.ts'
 const isLong = process.env['RESTARTS'] !== undefined
 const restarts = Number(process.env['RESTARTS'] ?? 1)
 const path = process.env['RESTART_RECORD']
-/** A stream of a client that reads evenly takes this long: far more than the drain, and less than STOP_SECONDS more. */
+/** Time in which a client reads a stream evenly: much longer than the drain, and less than STOP_SECONDS after it. */
 const streamMs = isLong ? 18_000 : 10_000
 const movements = isLong ? 240_000 : 60_000
 
@@ -32,7 +32,7 @@ let signed: Record<string, string>
 let ledger: string
 const ports: number[] = []
 const services: ServiceProcess[] = []
-/** Of those that have left. */
+/** Logs of the processes that have stopped. */
 const logs: string[] = []
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ function start(index: number): Promise<ServiceProcess> {
 
 const seen = { requests: 0, waits: 0, streams: 0, streamedBytes: 0, failures: [] as string[] }
 
-/** Each on a connection of its own, as one of many callers. */
+/** Uses a new connection for each request, like many callers. */
 async function ask(target: string): Promise<IncomingMessage> {
   const [answer] = await once(
     get(haproxy.url + target, { headers: signed, agent: false, ca: haproxy.ca }),
@@ -80,7 +80,7 @@ async function askWhole(target: string, count: () => void): Promise<void> {
   }
 }
 
-/** @param bytes of all, which are read evenly over `streamMs` */
+/** @param bytes length of the stream, which is read evenly over `streamMs` */
 async function stream(bytes: number): Promise<void> {
   try {
     const answer = await ask(ledger)
@@ -101,7 +101,7 @@ async function stream(bytes: number): Promise<void> {
   }
 }
 
-/** Goes on until then. */
+/** Sends requests until `over` aborts. */
 async function load(over: AbortSignal): Promise<void> {
   const first = await ask(ledger)
   const since = first.headers['x-ledger-cursor']

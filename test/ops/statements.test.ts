@@ -50,7 +50,7 @@ async function statementsOfExports(): Promise<number> {
   return Number(rows[0]!.copies)
 }
 
-test('exports leave no statistics in the view if that is configured', async () => {
+test('exports leave no rows in pg_stat_statements if that is configured', async () => {
   expect(await statementsOfExports()).toBeGreaterThanOrEqual(20)
   const { rows } = await owner.query('select current_user as login')
   await owner.query(told.replace('<login>', `"${rows[0].login}"`))

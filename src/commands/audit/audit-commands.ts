@@ -30,8 +30,8 @@ export const auditCommands = [
     options: {
       folder: { value: 'id', is: idKind, help: 'of one folder' },
       partner: { value: 'code', help: 'of one third party' },
-      from: { value: 'moment', is: momentKind, help: 'from then on, such as 2026-01-31T08:00:00Z' },
-      to: { value: 'moment', is: momentKind, help: 'before then' },
+      from: { value: 'moment', is: momentKind, help: 'from this moment on, such as 2026-01-31T08:00:00Z' },
+      to: { value: 'moment', is: momentKind, help: 'before this moment' },
       most: mostOption,
     },
     lines: async (client, { folder, partner, ...options }) => {

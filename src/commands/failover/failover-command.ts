@@ -1,6 +1,6 @@
 /**
- * `failover`: begins a new epoch. It is for a database that took the place of another without being able to tell, such
- * as one restored from a snapshot of a disk (src/db/migrations/functions/epoch.sql). Subscriptions, claims and the
+ * `failover`: begins a new epoch. It is for a database that replaced another and cannot detect that itself, such as
+ * one restored from a snapshot of a disk (src/db/migrations/functions/epoch.sql). Subscriptions, claims and the
  * audit catch up when they next draw a number, so there is nothing else to do.
  */
 
@@ -29,7 +29,7 @@ export const failoverCommand = command({
 })
 
 const warning = [
-  'This database takes the place of another, which may have had later commits, and cannot tell: it is a snapshot of a disk, for example.',
+  'This database takes the place of another, which may have had later commits. It cannot detect that itself: it is a snapshot of a disk, for example.',
   'Partners compare their ledgers by digests, subscribers see a jump in their numbers, and running full exports begin again.',
 ]
 

@@ -37,7 +37,7 @@ async function importFile<Imported extends ImportedFolder & { exerciceId?: strin
   { act, unit, load, report }: Import<Imported>,
 ): Promise<void> {
   const { folder, name, replace = false } = options
-  // Checked before the database is started.
+  // These mistakes are found before the database is started.
   if (name !== undefined) checkLine('--name', name)
   if (folder !== undefined && name !== undefined)
     throw new Error('--folder names an existing folder, --name a new one: give only one of them')

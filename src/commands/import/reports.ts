@@ -1,4 +1,4 @@
-/** What the import commands print: what was loaded, and everything in which the ledger differs from the file. */
+/** Reports of the import commands: what was loaded, and every way in which the ledger differs from the file. */
 import type { Config } from '../../config.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'

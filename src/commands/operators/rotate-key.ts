@@ -84,8 +84,8 @@ const settledMs = 3_000
 const thoseUnsettled = 'processes that start or stop'
 
 /**
- * Runs a step that locks out those who write secrets; while one of them holds its locks, tries again. @throws
- * {KeyMissing}
+ * Runs a step that locks out writers of secrets, and tries again while a writer holds locks. @throws {KeyMissing} if a
+ * process still lacks the new key after `settledMs`
  */
 async function inTurn<T>(
   terminal: StaffTerminal,

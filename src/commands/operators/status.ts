@@ -1,6 +1,6 @@
 /**
- * Whether all is well, as the database shows it: one look, for operators and their monitors. It changes nothing, and
- * does not migrate a server. Only problems that stop the service, or soon will, change the exit code. Their limits are
+ * `status`: tells operators and their monitors whether all is well, as far as the database shows it. The command changes
+ * nothing and migrates no server. Only problems that stop the service, or soon will, change the exit code. Their limits are
  * those of the alerts (`ops/prometheus/alerts.yml`). Tokens that end and receivers that fail do not count: they are for
  * partners to mend.
  */
@@ -148,12 +148,12 @@ function problemsOf(status: Status): string[] {
     nextKey !== null && `rotate-key goes from key ${key} to key ${nextKey} and is not done: run it again.`,
     ...erasures.map(
       ({ kind, id, begunAt }) =>
-        `The erasure of ${kind} ${id}, begun ${begunAt}, has not ended: unless it runs, run ${kind} delete ${id} --yes again.`,
+        `The erasure of ${kind} ${id}, begun ${begunAt}, has not ended. If it is not running, run ${kind} delete ${id} --yes again.`,
     ),
     // Outside a rotation, it is unknown which keys processes of an older version have.
     ...processes
       .filter(({ hasKeys, version }) => !hasKeys && (version !== null || nextKey !== null))
-      .map((process) => `A process has not the keys of this database: ${processText(process)}.`),
+      .map((process) => `A process lacks the keys of this database: ${processText(process)}.`),
     queue.ageSeconds > limits.queueSeconds &&
       `A full export has waited for ${span(queue.ageSeconds)} for a process to begin it.`,
     deliveries.oldestSeconds > limits.deliverySeconds &&

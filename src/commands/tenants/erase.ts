@@ -1,4 +1,7 @@
-/** Erasing folders, firms and third parties, with a receipt, and proving it later (docs/operators/erasure.md). */
+/**
+ * Erases folders, firms and third parties, writes receipts, and proves later that nothing is left of a folder
+ * (docs/operators/erasure.md).
+ */
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { command, type Given } from '../../../packages/terminal/src/command.ts'
@@ -24,7 +27,7 @@ import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 
 const options = {
-  yes: { help: 'do it: nothing can bring it back but a backup' },
+  yes: { help: 'do it: only a backup can bring it back' },
   receipt: { value: 'file', help: 'write the receipt there, as JSON' },
   'backups-until': {
     value: 'day',
@@ -60,7 +63,10 @@ const deleteCommand = (
     summary,
     about: 'A run that was interrupted is continued by the next.',
     arguments: { id: { is: idKind, help: `as ${kind} list shows it` } },
-    options: { ...options, 'without-files': { help: 'although files of its exports are not in the store' } },
+    options: {
+      ...options,
+      'without-files': { help: 'even if files of its exports are missing from the store' },
+    },
     run: (terminal: StaffTerminal, { id, 'without-files': withoutFiles, ...given }) =>
       erase(terminal, kind, id, given, (erasing) => run(erasing, id, { withoutFiles })),
   })
@@ -122,7 +128,7 @@ async function erase(
     else terminal.json(said)
     terminal.note([
       `The ${kind} ${name} is erased: ${counted(gone) || 'nothing was left of it'}.`,
-      'Rows of the audit stay, with ids and nothing of any books; events stay without content until retention deletes them.',
+      'Rows of the audit stay: they contain ids and no content of books. Events stay without content until retention deletes them.',
       said.backupsUntil === null
         ? 'Backups from before still hold it, until they are deleted: give --backups-until to have that day in the receipt.'
         : `Backups from before hold it until ${said.backupsUntil}.`,

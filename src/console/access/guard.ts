@@ -1,9 +1,9 @@
 /**
- * Which requests the console answers. Pages of other sites in the same browser must not act as staff, nor read what staff
+ * Decides which requests the console answers. Pages of other sites in the same browser must not act as staff, nor read what staff
  * see.
  *
  * - Host: only loopback names, bare addresses and CONSOLE_HOST are accepted (`isOurHost`).
- * - Origin: browsers say where a form comes from, in Sec-Fetch-Site or, where the connection is not trusted, in Origin.
+ * - Origin: browsers state where a form comes from: in Sec-Fetch-Site, or in Origin if they do not trust the connection.
  *   The cookie is SameSite=Strict, but other ports of this machine count as the same site.
  * - Token: a form carries a token of its session (`csrf`).
  */
@@ -17,7 +17,7 @@ export function isOurOrigin(headers: Readonly<Record<string, string | undefined>
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
 }
 
-/** The token of forms: derived from the token of the session, which it does not reveal. */
+/** The token that forms carry. It is derived from the token of the session and does not reveal it. */
 export function csrfOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('csrf').digest('base64url')
 }

@@ -8,8 +8,8 @@ export async function checkOwner(owner: Pool): Promise<void> {
   )
   if (rows[0]?.owns) return
   throw new Error(
-    `CONSOLE_PORT is set, but the login ${rows[0]?.login} does not own the tables, and the console shows those of all ` +
-      'tenants: set DIRECT_DATABASE_URL (or DATABASE_URL, if that is not set) to the address of their owner, or run the ' +
-      'console in a process of its own that has it',
+    `CONSOLE_PORT is set, but the login ${rows[0]?.login} does not own the tables, and the console shows the tables of ` +
+      'all tenants: set DIRECT_DATABASE_URL (or DATABASE_URL, if DIRECT_DATABASE_URL is not set) to the address of ' +
+      'their owner, or run the console in another process that has this address',
   )
 }

@@ -19,9 +19,9 @@ import { remember } from '../remember.ts'
 type Visit = Context<ConsoleEdge>
 
 /**
- * Whether the browser reached us over HTTPS, as a proxy that ends TLS reports in this header. Of several proxies, each
- * appends how it was reached itself, so the first entry is about the browser. No proxy has to be trusted: a false
- * header only keeps its sender from signing in.
+ * Whether the browser reached us over HTTPS. A proxy that ends TLS reports this in the header X-Forwarded-Proto. Each
+ * further proxy appends the protocol over which it was reached, so the first entry is that of the browser. No proxy
+ * has to be trusted: a false header only keeps its sender from signing in.
  */
 const isBehindHttps = (c: Visit) => /^https *(?:,|$)/i.test(c.req.header('x-forwarded-proto') ?? '')
 
@@ -56,12 +56,12 @@ ${problem === undefined ? '' : html`<p id="problem" class="problem" role="alert"
 <p class="hint">The command <code>npm run cli -- console key create --name &lt;you&gt;</code> makes a key.</p>`
 }
 
-/** Where to go after signing in: a path of the console, never another site. */
+/** Returns the path to go to after signing in. It is always a path of the console. */
 export function safeTarget(to: string | null): string {
   return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
 }
 
-/** Most addresses whose attempts are remembered. */
+/** Maximum number of addresses whose attempts are remembered. */
 const addressesMax = 1_000
 
 type Attempts = ReturnType<typeof countAttempts>
@@ -93,8 +93,8 @@ export function countAttempts(now: () => number) {
 }
 
 /**
- * Signs in with a key. The right key is accepted whatever the count of failed attempts: nobody guesses 256 bits, and
- * behind a proxy all staff have one address, so anybody could lock them out.
+ * Signs in with a key. The right key is accepted however many attempts have failed: nobody guesses 256 bits. Behind a
+ * proxy all staff have one address, so a limit that includes right keys would let anybody lock them out.
  *
  * Once too many attempts have failed, further wrong keys cost only a look-up, so that a flood of them leaves the
  * console's connections to its pages. They are not recorded, because they would fill the audit.

@@ -1,5 +1,5 @@
-// Keeps the page up to date: the server sends the content of <main> when it has changed. Elements stay where nothing
-// has, so that focus, selection and what somebody types survive.
+// Keeps the page up to date: the server sends the content of <main> when it has changed. Elements that
+// have not changed stay, so that focus, selection and typed text survive.
 const main = document.getElementById('main')
 const lost = document.getElementById('lost')
 
@@ -16,7 +16,7 @@ function listen() {
   })
   source.addEventListener('error', () => {
     lost.textContent ||= 'No longer up to date: waiting for the service.'
-    // Closed for good: the session has ended, or the page is gone. Otherwise the browser connects again by itself.
+    // CLOSED means that the session has ended or the page is gone. Otherwise the browser connects again by itself.
     if (source.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 1000)
   })
   addEventListener('pagehide', () => source.close())
@@ -52,7 +52,7 @@ function become(found, wanted) {
   }
   for (const { name, value } of wanted.attributes)
     if (found.getAttribute(name) !== value) found.setAttribute(name, value)
-  // Opened by the reader.
+  // A reader has opened the elements that have the attribute `open`.
   for (const { name } of [...found.attributes])
     if (name !== 'open' && !wanted.hasAttribute(name)) found.removeAttribute(name)
   adapt(found, wanted)

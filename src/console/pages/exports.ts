@@ -22,7 +22,7 @@ import { askedAct, confirmation, fieldsOf, noSuchPage, notice, onceAction } from
 import { factList, listTable, type ShownList } from './parts/cells.ts'
 
 const everyMs = 1_000
-/** Most open exports that are listed. If there are more, the page says so. */
+/** Maximum number of open exports in the list. If there are more, the page says so. */
 const openMax = 100
 const endedMax = 20
 

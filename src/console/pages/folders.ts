@@ -24,8 +24,8 @@ import { cellHtml, factList, foreign, listTable } from './parts/cells.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
 
 /**
- * On the page of a folder: most readers, full exports and audit rows that are shown, and most audit rows that are
- * searched.
+ * On the page of a folder: the maximum numbers of readers, full exports and audit rows that are shown, and of audit
+ * rows that are searched.
  */
 const readersMax = 50
 const exportsMax = 10

@@ -152,7 +152,7 @@ export const partnerRoutes: readonly Route[] = [
       const atOnce = 'Its own requests that run at once per route and folder'
       return {
         title: `Limit ${code}`,
-        says: html`<p>Every process keeps to it from the next request on. An empty field is as the setting.</p>`,
+        says: html`<p>Every process applies the limits from the next request on. For an empty field, the setting applies.</p>`,
         fields: html`<input type="hidden" name="default" value="on">
 ${number('Requests of one token per window', 'requests', rateBounds.requests[1], limits.requests)}
 ${number('Length of that window, milliseconds', 'window-ms', rateBounds.windowMs[1], limits.windowMs)}

@@ -45,7 +45,7 @@ import {
   readFilters,
 } from './parts/list-page.ts'
 
-/** Most deliveries that one page shows. */
+/** Maximum number of deliveries on a page. */
 const deliveriesMax = 25
 
 const partnerFilter: Filter = {
@@ -192,7 +192,7 @@ export const subscriptionRoutes: readonly Route[] = [
     act: enableWebhook,
     ask: async (context) => ({
       title: `Enable subscription ${(await subscriptionAt(context)).id}`,
-      says: html`<p>Deliveries go on where they stopped, in order. If its partner no longer needs what happened since, that can be skipped: it is sent only if you have it sent again later.</p>`,
+      says: html`<p>Deliveries go on where they stopped, in order. If its partner no longer needs the events since then, you can skip them. Skipped events are sent only if you send them again later.</p>`,
       fields: html`<p><label><input type="checkbox" name="latest" value="yes"> Skip what was not delivered yet</label></p>`,
     }),
   }),
@@ -219,7 +219,7 @@ export const subscriptionRoutes: readonly Route[] = [
       const count = cellHtml(context, { count: failed, most: countedMax })
       return {
         title: `Send the failed deliveries of subscription ${id} again`,
-        says: html`<p>Failed deliveries: ${count}. Each is sent with its stored events and numbers, beside new ones and not in order with them. The receiver may have seen some of them.</p>`,
+        says: html`<p>Failed deliveries: ${count}. Each is sent with its stored events and numbers, beside new deliveries and without a promised order. The receiver may have seen some of them.</p>`,
       }
     },
   }),

@@ -1,4 +1,4 @@
-/** What is typed at the question of `failover`, in a real terminal. */
+/** Answers typed to the question of `failover`, in a real terminal. */
 import { describe, expect, test } from 'vitest'
 import { cliInTerminal, isScriptThere } from '../../support/cli.ts'
 import { forTests } from '../../support/for-tests.ts'
@@ -13,7 +13,7 @@ const staff = forTests(() => createTenants(database.ownerUrl))
 const typed = (keys: string) =>
   cliInTerminal(database.ownerUrl, 'failover', { when: 'Go on? Type yes: ', keys })
 
-/** What every failover changes. */
+/** Values that every failover changes. */
 async function stateOfDatabase(): Promise<unknown> {
   const [state] = await staff.sql(
     `select (select last_value from epoch) as epoch, (select count from audit_head) as acts,

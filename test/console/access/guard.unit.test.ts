@@ -13,7 +13,7 @@ test.each([
   ['CONSOLE.example.org:443', true],
   ['Other', true],
   ['[2001:DB8::1]', true],
-  // Names of others that lead to this machine.
+  // Names of other sites that lead to this machine.
   ['evil.example.com', false],
   ['127.0.0.1.evil.example.com', false],
   ['localhost.evil.example.com:9090', false],
@@ -28,7 +28,7 @@ const host = '127.0.0.1:9090'
 
 test.each([
   ['same-origin', undefined, true],
-  // A proxy passes another host on than the browser's.
+  // A proxy sends another Host header than the browser.
   ['same-origin', 'https://console.example.org', true],
   ['same-site', `http://${host}`, false],
   ['cross-site', undefined, false],
@@ -38,9 +38,12 @@ test.each([
   [undefined, 'https://evil.example.com', false],
   [undefined, 'null', false],
   [undefined, undefined, false],
-])('a form with Sec-Fetch-Site %s and Origin %s is ours: %s', (secFetchSite, origin, isOurs) => {
-  expect(isOurOrigin({ host, origin, 'sec-fetch-site': secFetchSite })).toBe(isOurs)
-})
+])(
+  'a form with Sec-Fetch-Site %s and Origin %s comes from this console: %s',
+  (secFetchSite, origin, isOurs) => {
+    expect(isOurOrigin({ host, origin, 'sec-fetch-site': secFetchSite })).toBe(isOurs)
+  },
+)
 
 test('the form token is valid for one session and does not reveal the id of that session', () => {
   const token = csrfOf('glv_session_a')

@@ -72,7 +72,7 @@ test('a folder lists who read it, with the evidence of its last stream', async (
   expect(text).toMatch(/Triggered by <a href="\/console\/partners\/PARTNER">/)
 })
 
-test('the time of the last change comes from the log of changes; for a change older than the log, only a lower bound is shown', async () => {
+test('the time of the last change comes from the log of changes; after a change that is not logged, only a lower bound is shown', async () => {
   await stage.staff.sql(`update entries set comment = 'changed' where folder_id = 112 and id = (
     select min(id) from entries where folder_id = 112)`)
   expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd><time/)
@@ -80,7 +80,7 @@ test('the time of the last change comes from the log of changes; for a change ol
   expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd>after <time/)
 })
 
-test('a year of more than 10,000 entries is shown without an exact count; after a stream, its count and version are shown', async () => {
+test('a year of more than 10,000 entries shows no exact counts until a stream has counted its movements', async () => {
   await stage.staff.sql(
     `insert into exercices (schema_id, folder_id, id, start_date, end_date)
      values (100, 112, 990, '2030-01-01', '2030-12-31')`,

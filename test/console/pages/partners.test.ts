@@ -113,7 +113,7 @@ test('staff disconnect a partner, connect it again, renew its secrets, and limit
   expect(await acts('FORMS')).toEqual(done.map((act) => `partner ${act} by console alice`))
 })
 
-test('a form that is sent twice takes effect once; a form without its own fields changes nothing', async () => {
+test('a form that is sent twice takes effect once; a form without its hidden fields changes nothing', async () => {
   await register('TWICE')
   const fields: Record<string, string> = {
     ...(await staff.formOf('/partners/TWICE', '/partners/TWICE/tokens')),

@@ -41,7 +41,7 @@ test('a failed delivery is shown with the answer of the receiver, and staff can 
   receiver.behave('/mended', (response) => void response.writeHead(500).end(hostile + 'z'.repeat(3000)))
   await emit(documentEvent('one'), documentEvent('two'))
   await until(() => receiver.requests('/mended').length === 1)
-  // As if the table of retries were used up.
+  // Ends the delivery as if all retries were used up.
   await until(async () => {
     const failed = await stage.staff.sql(
       `update deliveries set state = 'failed', next_attempt_at = null, finished_at = now()

@@ -16,7 +16,7 @@ import { type Acted, type Action, type Html, type Page, type PageContext, Refusa
 import { remember } from '../../remember.ts'
 import { foreign } from './cells.ts'
 
-/** Most names of forms that are remembered: more than staff send in a day. */
+/** Maximum number of forms that are remembered: more than staff send in a day. */
 const formsMax = 10_000
 
 const carriedOut = new Map<string, true>()
@@ -133,7 +133,7 @@ export function askedAct({
   return [{ path: form.path, title, render }, actAction(form)]
 }
 
-/** Most notices that the process remembers, so that a page still shows its notice after a reload. */
+/** Maximum number of notices that the process remembers: after a reload, a page still shows its notice. */
 const noticesMax = 1_000
 
 /** Texts of notices by random names. The address of a page has the name instead of the text. */

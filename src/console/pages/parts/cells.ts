@@ -11,7 +11,7 @@ import { type Cell, isNumber, type Table, textOf } from '../../../lists/list.ts'
 import { bytes, duration, integer, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
 
-/** A cell of a list, or HTML for what no kind of cell can show. */
+/** A cell of a list, or HTML if no kind of cell fits. */
 type Shown = Cell | Html | undefined
 
 /** A table of the console. Unlike those of `src/lists/`, its columns may return HTML. */
@@ -42,7 +42,7 @@ export function cellHtml(context: PageContext, cell: Shown, isFact = false): Htm
   if ('state' in cell) return html`<span class="state ${cell.state}">${cell.state}</span>`
   const text = 'code' in cell ? cell.code : cell.digest
   if (text === null) return ''
-  // In a list only the beginning of a digest is shown, and all of it where a pointer rests.
+  // A list shows the beginning of a digest, and a tooltip shows all of it.
   return isFact ? html`<code>${text}</code>` : html`<code title="${text}">${cut(text, 16)}</code>`
 }
 
@@ -100,10 +100,10 @@ export function factList(context: PageContext, facts: Readonly<Record<string, Sh
   return html`<dl class="facts">${shown.map(([name, cell]) => html`<div><dt>${name}</dt><dd>${cellHtml(context, cell, true)}</dd></div>`)}</dl>`
 }
 
-/** Most characters of a text that a list shows. */
+/** Maximum number of characters of a text in a list. */
 const shownMax = 160
 
-/** A text in one line. If it is null, shows `none`. @param most characters that are shown */
+/** A text in one line; `none` if there is no text. @param most maximum number of characters */
 export function foreign(text: string | null | undefined, most = shownMax): Html {
   if (text === null || text === undefined || text === '') return html`<span class="none">none</span>`
   return html`<bdi>${cut(clean(text).replaceAll(/\s+/g, ' '), most)}</bdi>`
@@ -116,7 +116,7 @@ export function answerText(answer: Buffer | null, most: number): Html {
   return html`<pre tabindex="0"><bdi>${cut(clean(answer.toString('utf8')), most)}</bdi></pre>`
 }
 
-/** Shows U+FFFD in place of control characters, except line breaks and tabs, and of marks of direction. */
+/** Replaces marks of direction, and control characters except line breaks and tabs, by U+FFFD. */
 function clean(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }

@@ -1,6 +1,6 @@
 /**
  * Shows a list of `src/lists/` as a page: the form of its filters, one page of its rows, and links to other pages of
- * the list. A page begins after the last row of the previous one, so each costs the same, however far down.
+ * the list. A page begins after the last row of the previous one, so every page costs the same.
  */
 import { html } from 'hono/html'
 import type { PagedList, Place } from '../../../lists/list.ts'
@@ -31,7 +31,7 @@ export function choiceFilter<Choice extends string>(
   }
 }
 
-/** A search by text. The text may not contain a NUL, which PostgreSQL refuses. */
+/** A search by text. NUL characters are removed, because PostgreSQL refuses them. */
 export function searchFilter(label: string): Filter {
   const charactersMax = 200
   return {
@@ -88,7 +88,7 @@ export async function pagedTable<Row, Filtered>(
 ${pager(context, next)}`
 }
 
-/** Most rows of a page. The list is asked for one row more, to know whether another page follows. */
+/** Maximum number of rows of a page. One row more is read, to find out whether another page follows. */
 const pageRows = 50
 
 /**
