@@ -93,7 +93,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const metrics = listener('METRICS')
   const allowedHosts = readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes)
   if (text('MASTER_KEY') === undefined && (databaseUrl !== undefined || text('S3_ENDPOINT') !== undefined)) {
-    // A key in a local folder would be lost with the machine, and with the key every partner secret.
+    // A key in a local folder would be lost with the machine. Without the key, no partner secret could be decrypted.
     const reason = databaseUrl === undefined ? 'S3_ENDPOINT' : 'DATABASE_URL'
     mistakes.push(`MASTER_KEY is required with ${reason} (make one with: openssl rand -hex 32)`)
   }
@@ -242,7 +242,8 @@ export const limits = {
   /** How long a process waits while another one migrates. Migrating a new database takes less than a second. */
   migrationLockMs: 30_000,
   /**
-   * How long a migration, and requests behind it, wait for the lock of a table. Also the pause until it tries again.
+   * How long a migration waits for the lock of a table; requests that need the table wait behind it. After
+   * `migrationPauseMs` the migration tries again.
    */
   migrationTableLockMs: 2_000,
   migrationPauseMs: 1_000,
@@ -287,9 +288,9 @@ export const limits = {
   deliveryAnswerBytes: 4 * 1024,
   /** Most bytes of a response to a delivery that the subscription's owner is shown. */
   shownAnswerBytes: 1024,
-  /** Most attempts of a delivery that the subscription's owner is shown: all of them, unless it was replayed. */
+  /** Most attempts of a delivery that the subscription's owner is shown. Only a replayed delivery may have more. */
   shownAttemptsMax: 20,
-  /** Most events that an owner may ask to replay at once: some 10 deliveries, whose bodies are stored at once. */
+  /** Most events that an owner may ask to replay at once: about ten deliveries, whose bodies are stored at once. */
   replayedEventsMax: 1_000,
   /** Replayed deliveries of a subscription that may wait. With this many, its owner cannot replay more. */
   pendingReplaysMax: 100,
@@ -324,7 +325,7 @@ export const limits = {
   issuesMax: 100,
   /** Most bytes of a body (docs/spec/interface.md#size-and-time-limits). */
   bodyBytesMax: 64 * 1024,
-  /** Paths with larger bodies: they name thousands of folders, some with what the caller already has of each. */
+  /** Paths with larger bodies. A body names thousands of folders, and may state what the caller already has of each. */
   largeBody: {
     paths: ['/api/v1/mad/ledgers/changes', '/api/v1/mad/ledgers/blocks'] as readonly string[],
     bytesMax: 8 * 1024 * 1024,
@@ -364,7 +365,7 @@ export const limits = {
   waitingReadsMax: 2,
   /** Least time between two wake-ups of a token that waits for a list of ledgers: a list of 10,000 is a megabyte. */
   listReadEveryMs: 1_000,
-  /** Most bytes of a page of events, unless a single event has more. */
+  /** Most bytes of a page of events. A page may be larger if it has a single event. */
   eventPageBytesMax: 4 * 1024 * 1024,
   /** How long a session of the console lasts: a working day. */
   consoleSessionMs: 12 * 3_600_000,

@@ -14,8 +14,8 @@ export const defaultTiming = {
     /** How often the limits of headers and requests are checked. */
     checkMs: 5_000,
     /**
-     * A connection is closed if the client reads nothing of an export for this long, or at the latest for twice as
-     * long: only at the second time-out does Node notice that nothing has moved since the first.
+     * A connection is closed if the client reads nothing of an export for this long, at the latest for twice as long:
+     * Node notices only at the second time-out that nothing has moved since the first.
      */
     idleMs: 120_000,
   },
@@ -123,15 +123,15 @@ export type TelemetryTiming = Timing['telemetry']
 
 /** @throws {AssertionError} if two of the times contradict each other */
 export function checkTiming({ listener, closeMs, store, exports, deliveries, telemetry }: Timing): void {
-  // Otherwise a request with a body would be cut off before its headers are late.
+  // Otherwise a request with a body could be cut off before its headers are late.
   assert(listener.headersMs <= listener.requestMs, 'headers are a part of the request')
   // Exports and deliveries stop beside the responses, which may have ended already; database and store need some time
   // after that.
   for (const each of [exports.stopMs, deliveries.stopMs])
     assert(each < closeMs, 'a process that stops has time left for its connections')
-  assert(telemetry.flushMs < closeMs, 'what a stopping process has measured is sent')
-  assert(store.retryMs <= store.retryMsMax, 'pauses double from the one to the other')
+  assert(telemetry.flushMs < closeMs, 'a stopping process has time to send what it has measured')
+  assert(store.retryMs <= store.retryMsMax, 'pauses double from retryMs to retryMsMax')
   // Otherwise a silent server would be reported as a slow one, and uploads would fail because of that.
   assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')
-  assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer is one that still comes')
+  assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer arrives before the time limit')
 }

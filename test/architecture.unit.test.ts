@@ -4,12 +4,15 @@ import { expect, test } from 'vitest'
 
 const root = resolve(import.meta.dirname, '..')
 
-/** What service and partners' package both read: error codes and deliveries, and what both command lines show. */
+/**
+ * Rooms that both the service and the partners' package import: error codes and deliveries, and what both command lines
+ * show.
+ */
 const neutral = ['packages/terminal/src', 'packages/contract/src']
 
 /**
- * Rooms from top to bottom: a room imports from itself and from rooms below. Files directly in src are at
- * either end: entry points and the start of the service above, what every room may use below.
+ * Rooms from top to bottom: a room imports from itself and from rooms below. Files directly in src are at both ends.
+ * Entry points and the start of the service are above; what every room may use is below.
  */
 const rooms = [
   'entry',
@@ -64,7 +67,7 @@ const entries = [
 const isOfPartner = (path: string) => path.startsWith('packages/partner/')
 const isNeutral = (path: string) => neutral.some((room) => path.startsWith(`${room}/`))
 
-/** Written by `npm run docs -- api`, as long as the routes of the service are many. */
+/** `npm run docs -- api` generates it. It is long because the service has many routes. */
 const generated = ['packages/partner/src/client/api/routes.ts']
 
 interface SourceFile {
@@ -73,7 +76,7 @@ interface SourceFile {
 }
 
 const packages = readdirSync(join(root, 'packages'))
-/** Those of the service by their path in src, those of packages by their path from the root. */
+/** Files of the service by their path in src, files of packages by their path from the root. */
 const files = [
   ...filesIn(join(root, 'src')),
   ...packages.flatMap((name) =>
@@ -92,7 +95,7 @@ function filesIn(folder: string): SourceFile[] {
 
 function roomOf(path: string): string {
   const inPackage = rooms.find((room) => room.startsWith('packages/') && path.startsWith(`${room}/`))
-  // demo.ts starts what the made-up ledger is for.
+  // demo.ts is an entry point that starts the service.
   if (inPackage && path !== 'packages/sample/src/demo.ts') return inPackage
   if (entries.includes(path)) return 'entry'
   if (path.startsWith('packages/partner/src/')) return 'packages/partner/src/client'
@@ -105,7 +108,7 @@ function importsOf({ path, text }: SourceFile): string[] {
   const found = [...text.matchAll(/(?:from|import\(|^import)\s*'(\.[^']*)'/gm)].map((match) => match[1]!)
   const folder = join(root, path.startsWith('packages/') ? '' : 'src', dirname(path))
   const targets = found.map((target) => relative(root, resolve(folder, target)).replace(/^src\//, ''))
-  // JSON holds tables: the version, the words and the chart of the made-up ledger.
+  // JSON files contain tables: the version, the words and the chart of the made-up ledger.
   return targets.filter((target) => !target.endsWith('.json'))
 }
 
@@ -256,7 +259,7 @@ test('the package for partners has the version and the licence of the service', 
   expect(textOf('packages/partner/LICENSE')).toBe(textOf('LICENSE'))
 })
 
-/** What other files use of the process: a default value, or its end. */
+/** Other files may use these of the process: a default value, and its end. */
 const processUses = new Map([
   ['config.ts', ['process.env']],
   ['log.ts', ['process.stdout']],
@@ -305,7 +308,7 @@ test('SQL is only in .sql.ts files, in the database room, and in files that hold
 test.each(['src', 'packages', 'test', 'bench', 'examples'])(
   'a file of %s has at most 400 lines',
   (folder) => {
-    // A file ends with a line break.
+    // Subtracts one, because a file ends with a line break.
     const tooLong = ({ path, text }: SourceFile) => {
       if (generated.includes(`${folder}/${path}`)) return []
       const lines = text.split('\n').length - 1

@@ -22,7 +22,7 @@ function mistakesOf(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-test('the time zone must be a name: PostgreSQL reads the sign of an offset the other way round', () => {
+test('TIME_ZONE must be a name, because PostgreSQL inverts the sign of an offset', () => {
   for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
     expect(readConfig({ TIME_ZONE: zone }).timeZone).toBe(zone)
   for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
@@ -35,13 +35,13 @@ test('a variable with a misspelt name of a setting is reported, whatever else th
     DATABASE_ULR: 'postgres://a@b/c',
     log_level: 'debug',
     STOP_SECOND: '5',
-    // Those of others.
+    // Variables of other programs.
     HOSTS: 'a',
     PATH: '/bin',
     POSTGRES_PASSWORD: 'b',
     AWS_REGION: 'c',
     GRANDLIVRE_PORT: 'tcp://10.0.0.1:80',
-    // A setting.
+    // A setting with its right name.
     LOG_LEVEL: 'info',
   }
   expect(readConfig(env).mistyped).toEqual([
@@ -61,7 +61,7 @@ test('a process on the embedded database does not wait to drain', () => {
   })
 })
 
-test('traces follow the decision of the caller; a setting is the share of those that begin here', () => {
+test('a setting gives the share of recorded traces that begin here; other traces follow their caller', () => {
   const share = (sampler: string, argument?: string) =>
     readConfig({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument }).tracesShare
   expect(readConfig({}).tracesShare).toBe(1)
@@ -142,7 +142,7 @@ describe('the store of files', () => {
     expect(named({ DATABASE_URL: 'postgres://db/x' })).toEqual(['MASTER_KEY'])
   })
 
-  test('is not silently the disk if S3 is only partly set', () => {
+  test('is refused if only some settings of S3 are set', () => {
     expect(mistakesOf({ S3_BUCKET: 'exports', S3_SECRET_KEY: 'x' })).toEqual([
       'S3_ENDPOINT is required with S3_BUCKET, S3_SECRET_KEY (such as https://s3.example.com)',
     ])
@@ -172,7 +172,7 @@ describe('the key that signs links', () => {
     )
   })
 
-  test('is combined with the public address, which defaults to where the service listens', () => {
+  test('is accompanied by the public address, by default the address where the service listens', () => {
     expect(settingsOf(masterKey)).toMatchObject({ publicUrl: 'http://127.0.0.1:8080' })
     const env = { PUBLIC_URL: 'https://ledger.example.com/' }
     expect(settingsOf(masterKey, env)).toMatchObject({ publicUrl: 'https://ledger.example.com' })

@@ -12,7 +12,7 @@ const linesMax = 47_880
 
 const uncounted = /(^|\/)(test|tests|bench|docs|examples|package)\/|\.test\.ts$|\/(schema\.sql|routes\.ts)$/
 
-/** Lines that are neither blank nor only comment. */
+/** Counts lines that are neither blank nor only comment. */
 export function codeLines(text: string): number {
   let isComment = false
   return text.split('\n').filter((line) => {
@@ -27,7 +27,7 @@ export function codeLines(text: string): number {
   }).length
 }
 
-/** `src/http` for `src/http/app.ts`, `src` for `src/start.ts`. */
+/** The room of a file: `src/http` for `src/http/app.ts`, `src` for `src/start.ts`. */
 export function roomOf(path: string): string {
   return /^(?:(?:src|packages)\/[^/]+(?=\/)|[^/]+(?=\/))/.exec(path)?.[0] ?? 'the top folder'
 }
@@ -37,7 +37,7 @@ function linesByRoom(root: string): Map<string, number> {
   const paths = execFileSync('git', listed, { cwd: root, encoding: 'utf8' }).trimEnd().split('\n')
   const rooms = new Map<string, number>()
   for (const path of paths) {
-    // One that is deleted and not committed yet is still listed.
+    // git still lists a file that is deleted and not committed yet.
     if (uncounted.test(path) || !existsSync(join(root, path))) continue
     const lines = codeLines(readFileSync(join(root, path), 'utf8'))
     rooms.set(roomOf(path), (rooms.get(roomOf(path)) ?? 0) + lines)

@@ -1,6 +1,6 @@
 /**
- * `npm run long`: the long runs. Most repeat a test with many more cases, by variables that the test reads. What came of a
- * run, and when, is kept in bench/results/long-runs.json.
+ * `npm run long`: the long runs. Most repeat a test with many more cases, set by variables that the test reads. The
+ * result of each run, with its date, is kept in bench/results/long-runs.json.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -201,7 +201,7 @@ const results = resolve(import.meta.dirname, '../bench/results/long-runs.json')
 const readResults = (): Record<string, LongRunResult> =>
   existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {}
 
-/** Runs one, keeps what came of it, and says it in a line. */
+/** Makes one run, keeps its result, and prints it in a line. */
 function runAndRecord(name: string, program: Program, words: string[]): number {
   const report = join(tmpdir(), `grandlivre-long-${process.pid}.json`)
   const isVitest = program.node[0]!.endsWith('vitest.mjs')
@@ -209,7 +209,7 @@ function runAndRecord(name: string, program: Program, words: string[]): number {
   const started = Date.now()
   const ended = runProgram(program, [...words, ...reporters])
   const counts = existsSync(report) ? countsOf(report) : undefined
-  // Without the programs that they need, all tests of a run are skipped: it has proved nothing.
+  // If the programs that it needs are missing, all tests of a run are skipped. The run then proves nothing.
   const exitCode = counts?.passed === 0 ? Math.max(ended, 1) : ended
   const result: LongRunResult = {
     at: new Date(started).toISOString(),

@@ -1,4 +1,4 @@
-/** The pages: generated from the code where possible, and every link in or to them resolves. */
+/** The pages are generated from the code where possible, and every link in or to them resolves. */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -25,7 +25,7 @@ const pages = [
   ...filesIn('bench', /\.md$/),
 ]
 
-/** Without fenced blocks, in which `#` begins a comment. */
+/** Drops fenced blocks, in which `#` begins a comment. */
 const proseOf = (page: string) => read(page).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
 
 /** The anchors of a page's headings. */

@@ -1,17 +1,17 @@
 /**
- * `npm run bench`, `npm run docs` and `npm run long` have programs with names. Without a name they list them;
- * `npm run bench -- small --rounds 3` runs one with the words after its name.
+ * Runs the named programs of `npm run bench`, `npm run docs` and `npm run long`. Without a name, it lists them. `npm
+ * run bench -- small --rounds 3` runs the program `small` with the arguments after its name.
  */
 import { spawnSync } from 'node:child_process'
 
 export interface Program {
-  /** What it does or proves. */
+  /** What the program does or proves. */
   about: string
-  /** The program, by its path from the root, and its first words. */
+  /** Path of the program from the root, and its first arguments. */
   node: string[]
-  /** Variables, where the environment has no other values. */
+  /** Variables for the program, unless the environment sets them. */
   env?: Record<string, string>
-  /** It is interrupted, and has failed, after this time. */
+  /** After this time the program is interrupted, and counts as failed. */
   minutes?: number
 }
 

@@ -14,10 +14,14 @@ const contradictions: [string, Partial<Timing>, string][] = [
   ],
   ['exports outlast the process', { exports: { ...exports, stopMs: closeMs } }, 'time left'],
   ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs: closeMs } }, 'time left'],
-  ['a collector outlasts the process', { telemetry: { ...telemetry, flushMs: closeMs } }, 'is sent'],
+  ['a collector outlasts the process', { telemetry: { ...telemetry, flushMs: closeMs } }, 'time to send'],
   ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'pauses double'],
   ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'distinguished'],
-  ['a slow answer is always late', { deliveries: { ...deliveries, slowMs: 10_000 } }, 'one that still comes'],
+  [
+    'a slow answer is always late',
+    { deliveries: { ...deliveries, slowMs: 10_000 } },
+    'before the time limit',
+  ],
 ]
 
 test.each(contradictions)('durations are refused if %s', (_, changed, reason) => {

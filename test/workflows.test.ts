@@ -1,4 +1,4 @@
-/** The workflow of the repository: what GitHub would refuse, and what it must not lack. */
+/** The workflow of the repository has nothing that GitHub would refuse, and everything that it must have. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

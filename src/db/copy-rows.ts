@@ -147,7 +147,7 @@ export class CopyRows extends Rows implements pg.Submittable {
       this.#enlarge(readBytesMax)
     }
     const socket = this.#connection?.stream
-    // Only if it was paused: each `resume()` takes a turn of the queue of `nextTick`.
+    // Resumes only a paused socket: each `resume()` takes a turn of the queue of `nextTick`.
     if (socket?.isPaused()) socket.resume()
   }
 
@@ -177,7 +177,7 @@ export class CopyRows extends Rows implements pg.Submittable {
     let at = 0
     while (at + frameHeadBytes <= bytes.length) {
       const code = bytes[at]
-      // Not an end of the rows yet: the error message may still be incomplete, and pg reports it once it is whole.
+      // The rows have not ended yet: the error message may still be incomplete, and pg reports it once it is complete.
       if (code === errorResponse) return this.#giveBackFrom(at)
       const end = at + 1 + view.getInt32(at + 1)
       if (code === copyDone && --this.#statements === 0) {

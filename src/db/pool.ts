@@ -48,7 +48,7 @@ class PooledClient extends pg.Client {
     this.#telemetry = options?.telemetry
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, of which this wraps the result
+  // biome-ignore lint/suspicious/noExplicitAny: pg declares a dozen overloads, and this wraps the result of all
   override query(...statement: any[]): any {
     const telemetry = this.#telemetry
     const result = (super.query as (...args: unknown[]) => unknown).apply(this, statement)
@@ -181,7 +181,7 @@ export function pooledConnections(
   } satisfies pg.PoolConfig
 }
 
-/** As `answerMs`: a statement may take as long as it needs. */
+/** The value of `answerMs` for statements that may take as long as they need. */
 export const noLimit = 0
 
 /**

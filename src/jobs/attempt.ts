@@ -13,8 +13,8 @@ export type AttemptOutcome = Exclude<FolderOutcome, { replicaFailed: true }> | {
 export type RunningAttempt = ReturnType<typeof startAttempt>
 
 /**
- * Starts an attempt. If a replica fails, the attempt starts over on the main database; that does not count as another
- * one.
+ * Starts an attempt. If a replica fails, the attempt starts over on the main database; this does not count as another
+ * attempt.
  * @param stopMs how long a stopped attempt may take to remove what it wrote
  */
 export function startAttempt(threads: Threads, claimed: ClaimedExport, stopMs: number) {

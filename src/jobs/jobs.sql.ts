@@ -122,8 +122,8 @@ export interface ExportView {
   answersUntil: string
 }
 
-// Adds one second to the hour, because the time format drops fractions. Exports from before files could be compressed
-// have no size and hash of the file; those of the content are shown, which are the same.
+// Adds one second to the hour, because the time format drops fractions. Exports from versions without compression have
+// no size and hash of the file. The view shows those of the content, which are the same.
 const viewColumns = `e.id, e.folder_id as "folderId", f.reference, f.siret, e.format, e.compression,
   e.exercice_end::text as "exerciceEnd", e.state, e.rows,
   e.rows_total as "rowsTotal", e.bytes, e.sha256, e.file_key as "fileKey",
@@ -330,7 +330,7 @@ const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id a
   ${utc('e.finished_at')} as "finishedAt",
   (extract(epoch from e.finished_at - e.created_at) * 1000)::float8 as "tookMs"`
 
-/** Each order has an index, so that a list stops reading at its last row, and does not sort all of them first. */
+/** Each order has an index, so that a list stops reading at its last row and need not sort all rows. */
 const exportOrders = {
   newest: 'order by e.created_at desc, e.id',
   'oldest that is open': `and e.state in ('queued', 'running') order by e.created_at`,

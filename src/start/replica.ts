@@ -77,8 +77,8 @@ export function watchReplica(
  */
 function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
   /**
-   * Positions in the log of the main database, ascending, each with the `performance.now()` at which it was the last
-   * one.
+   * Positions in the log of the main database, ascending, each with the `performance.now()` at which it was the latest
+   * position.
    */
   const marks: { position: string; at: number }[] = []
   /** When the main database was in the state that the replica now shows. */
@@ -95,7 +95,7 @@ function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
     const reached = marks.splice(0, replay.reached)
     shownAt = reached.at(-1)?.at ?? shownAt
     if (marks.length === 0) return 0
-    // A busy replica may be hours late: then fewer marks are kept, and the lag is less exact.
+    // A busy replica may be hours late. Then fewer marks are kept, and the lag is less exact.
     if (marks.length > marksMax) marks.splice(1, 1)
     const seconds = (now - shownAt) / 1000
     return Math.max(0, Math.min(seconds, replay.commitAgeSeconds ?? seconds))

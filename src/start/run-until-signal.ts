@@ -55,8 +55,8 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
   const wasReady = !stop.aborted
   if (wasReady) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
-  // Without either, a drain serves nobody: Ctrl-C comes from somebody who waits, and a balancer sends no requests to a
-  // process that was never ready.
+  // A drain serves only a ready process that gets SIGTERM: Ctrl-C comes from somebody who waits, and a balancer sends
+  // no requests to a process that was never ready.
   const drains = wasReady && stop.reason === 'SIGTERM'
   log('service.stopped', { drained: await service.close(drains ? config.drainSeconds * 1000 : 0) })
   // A silent store may still hold the process open, although nothing waits for its answer any more.

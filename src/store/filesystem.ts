@@ -17,7 +17,7 @@ type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
 /** Returns the store's key that signs now, hexadecimal. */
 export type SignsWith = () => Promise<string>
 
-/** Tries to create a file: more than the times a folder can vanish between its creation and its first file. */
+/** Most tries to create a file. A folder does not vanish that often between its creation and its first file. */
 const createTries = 100
 
 /** Name of an unfinished file: its final name, when writing began in epoch milliseconds, and a unique suffix. */
@@ -198,7 +198,7 @@ class FileWriter implements ObjectWriter {
   async complete(expected: { bytes: number }): Promise<void> {
     await this.#take(async () => {
       await this.#flushing
-      // The disk reports a failure only once, so another sync() would not report it again.
+      // The disk reports a failure only once, so another sync() would not find it.
       if (this.#flushFailure) throw this.#flushFailure
       await this.#handle.sync()
       const { size } = await this.#handle.stat()

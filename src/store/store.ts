@@ -3,7 +3,7 @@
  * suite (test/support/store-contract.ts).
  *
  * An object becomes visible completely or not at all: it cannot be seen before complete() resolves, and never after a
- * failure, an abort or a crash. clear() removes what a crash leaves in a known folder, sweep() the rest in time.
+ * failure, an abort or a crash. clear() removes what a crash leaves in a known folder; sweep() removes the rest later.
  */
 import { strict as assert } from 'node:assert'
 import { hkdfSync } from 'node:crypto'

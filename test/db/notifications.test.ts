@@ -14,7 +14,7 @@ function open(most: number): Notifications {
   return new Notifications(database.serviceUrl, createLog('silent'), 50, most)
 }
 
-/** Waits without an end; `woken` is undefined while it does. */
+/** Begins a wait without a time limit. `woken` is undefined while the wait lasts. */
 function waitOf(watch: Watch): { woken: boolean | undefined; ended: Promise<boolean> } {
   const wait: ReturnType<typeof waitOf> = { woken: undefined, ended: watch.next(long) }
   wait.ended.then((woken) => {
@@ -95,15 +95,15 @@ test('a request beyond the limit is refused at once; a request that leaves makes
   const watches = await Promise.all([1, 2, 3].map(() => few.watch('grandlivre_events', '1')))
   const waits = watches.slice(0, 2).map(waitOf)
   await expect(watches[2]!.next(long)).rejects.toThrow(expect.objectContaining({ code: 'ERR-UNAVAILABLE' }))
-  // What need not wait is not refused.
+  // A request that need not wait is not refused.
   expect(await watches[2]!.next(0)).toBe(false)
-  // One that was woken and waits again keeps its place.
+  // A request that was woken and waits again keeps its place.
   await staff.query(`notify grandlivre_events, '1'`)
   await Promise.all(waits.map(({ ended }) => ended))
   const again = waitOf(watches[0]!)
   expect(await watches[2]!.next(0)).toBe(true)
   await expect(watches[2]!.next(long)).rejects.toThrow('2 requests wait already')
-  // A wait for something else counts, too.
+  // A request that waits for something else counts, too.
   expect(() => watches[2]!.admit()).toThrow('2 requests wait already')
   watches[1]![Symbol.dispose]()
   watches[2]!.admit()

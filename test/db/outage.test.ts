@@ -31,7 +31,7 @@ test.each([
   ['25006', 'a writable database'],
   ['55000', 'a writable database'],
   ['08006', 'the database'],
-  // What a pooler passes on when the server refuses its login or no longer has the database.
+  // A pooler passes these on when the server refuses its login or no longer has the database.
   ['28P01', 'the database'],
   ['3D000', 'the database'],
   ['ECONNREFUSED', 'the database'],
@@ -39,7 +39,7 @@ test.each([
   const error = unavailableIfMissing(failure(code))
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ status: 503, missing, headers: { 'Retry-After': '5' } })
-  // A wrapped error names the same.
+  // A wrapped error names the same missing dependency.
   expect(missingOf(error)).toBe(missing)
 })
 
@@ -52,7 +52,7 @@ test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
   },
 )
 
-test('a database counts as away if its server is lost or promoted, also as transactions report it, and on no other error', () => {
+test('isAway is true for errors of a lost or promoted server, also as transactions report them, and for no other error', () => {
   for (const code of ['08006', '25006', '53300', '55000', '57P01', '57P03', 'ECONNRESET']) {
     expect([code, isAway(failure(code)), isAway(unavailable(failure(code)))]).toEqual([code, true, true])
   }
@@ -71,14 +71,14 @@ test.each([
   expect(mayPass(failure(code))).toBe(passes)
 })
 
-test('errors of a read-only server are explained', () => {
+test('the log explains the error of a read-only server', () => {
   const { cause } = unavailable(failure('25006'))
   expect((cause as Error).message).toMatch(
     /^as PostgreSQL or Node says it\. The server takes no changes: it is a standby/,
   )
 })
 
-test('a pool without a free connection, an unsafe connection and a lost connection give distinct errors', () => {
+test('a pool without a free connection and an unsafe connection are reported as such, not as a lost database', () => {
   const full = new Error('timeout exceeded when trying to connect')
   expect(missingOf(full)).toBe('a free connection to the database')
   const refusal = new Error('unsupported startup parameter: options')

@@ -23,7 +23,7 @@ import { ask, createTestDatabase } from '../support/servers/database.ts'
 const database = forEachTest(createTestDatabase)
 const pool = forEachTest(() => createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' }))
 
-test('our options are added to those of the address, and our application name replaces its own, in an encoding that psql reads too', async () => {
+test('our options are added to those of the address, our application name replaces its own, and psql can read the result', async () => {
   const url = withStartupOptions(
     `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service&application_name=ledger`,
     '-c lock_timeout=77',
@@ -123,7 +123,7 @@ test.skipIf(process.platform !== 'linux')(
               lpad(upper(to_hex(inet_server_port())), 4, '0') as far`,
     )
     client.release()
-    // Addresses, state (01: established), queues, and the timer: 02 is that of keep-alive, then hundredths of seconds.
+    // Columns: addresses, state (01: established), queues, and the timer (02: keep-alive) with hundredths of seconds.
     const { near, far } = rows[0]
     const established = new RegExp(`:${near} \\w+:${far} 01 \\S+ (\\w+):(\\w+)`)
     const [, timer, when] = established.exec(await readFile('/proc/net/tcp', 'utf8'))!

@@ -1,6 +1,6 @@
 /**
- * What PgBouncer itself refuses, in its own words: operators get cause and remedy, at the start and in the log, and
- * callers 503 with Retry-After.
+ * Refusals of PgBouncer itself, in its own words. Operators get cause and remedy, at the start and in the log. Callers
+ * get 503 with Retry-After.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -22,16 +22,16 @@ import { until } from '../support/until.ts'
 
 interface Refusal {
   what: string
-  /** The words of PgBouncer. */
+  /** The message of PgBouncer. */
   says: RegExp
-  /** What the operator reads after them. */
+  /** The remedy that the operator reads after the message. */
   remedy: string
-  /** Waiting does not mend it, so the service does not start. */
+  /** Whether waiting cannot help, so that the service does not start. */
   isLasting: boolean
   options: Partial<PgBouncerOptions>
   /** Its auth_file has another login. */
   hasOtherLogin?: true
-  /** How a client of the test uses up what there is. */
+  /** Uses up what the pooler has, with a client of the test. */
   taken?: string
 }
 
@@ -68,7 +68,7 @@ const refusals: Refusal[] = [
     taken: 'begin',
   },
   {
-    // Older ones keep clients waiting. Newer ones refuse them.
+    // Older versions keep clients waiting. Newer versions refuse them.
     what: 'clients, or is silent, while it does not reach the server',
     says: /connection timeout|timeout expired|server login has been failing/,
     remedy: 'check that it reaches the server',
@@ -107,10 +107,11 @@ async function startPooler(refusal?: Refusal): Promise<void> {
   stopPooler = (await startPgBouncer(logins, options)).stop
 }
 
-/** A client of the test that is there first. */
+/** A client of the test connects first. */
 async function take(refusal: Refusal): Promise<pg.Client | undefined> {
   if (refusal.taken === undefined) return undefined
-  // The connections of the service may take the place while they try again. A client connects only once.
+  // The connections of the service may take the place while they try again, so the client tries repeatedly. A
+  // `pg.Client` can connect only once.
   let client = new pg.Client()
   await until(async () => {
     client = new pg.Client({ connectionString: pooledUrl() })

@@ -1,4 +1,7 @@
-/** A new database has the schema of src/db/schema.sql, and so has one of the release 0.2.0 after all migrations. */
+/**
+ * A new database has the schema of src/db/schema.sql. A database of the release 0.2.0 has the same schema after all
+ * migrations.
+ */
 import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -14,7 +17,7 @@ const shipped = resolve(import.meta.dirname, '../../src/db')
 const released = resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0')
 
 const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
-/** For a copy of the SQL files. */
+/** The folder for a copy of the SQL files. */
 let folder: string
 beforeEach(async () => {
   folder = `${await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))}/`
@@ -51,7 +54,7 @@ test('a schema that the service did not make is refused; an empty one is used', 
   await expect(migrate(database.ownerUrl)).rejects.toThrow(
     'The schema grandlivre of the database holds books, but no record of migrations',
   )
-  // A first start of an earlier version that failed left this.
+  // The failed first start of an earlier version left this table.
   await ask('drop table grandlivre.books; create table grandlivre.migrations (version int, name text)')
   expect((await migrate(database.ownerUrl)).at(-1)).toBe(await latestMigration())
 })
@@ -97,8 +100,8 @@ test('each function has exactly one current definition, in functions/', async ()
   expect(defined).toEqual(rows.map(({ name }) => name))
 })
 
-// Otherwise a function of functions/ alone, removed later, would remain in existing databases, and no new database would
-// show it to the test above.
+// Without this rule, a function that is only in functions/ and is later removed would remain in existing databases. No
+// new database would show it to the test above.
 test('each function is created by a numbered file, and then defined in functions/', async () => {
   const created = new Set([
     ...(await functionsIn(released)),
@@ -189,7 +192,7 @@ async function functionsIn(path: string): Promise<string[]> {
   return names.map(([, name]) => name!).sort()
 }
 
-/** Changes tenant() in the copy of functions/: it returns the fallback where no tenant is set. */
+/** Changes tenant() in the copy of functions/, so that it returns the fallback if no tenant is set. */
 async function changeTenant(fallback: string): Promise<void> {
   const path = join(folder, 'migrations/functions/tenancy.sql')
   const text = await readFile(path, 'utf8')
@@ -222,7 +225,7 @@ async function schemaOf({ ownerUrl }: TestDatabase): Promise<string> {
 
 const ask = (sql: string) => askIn(database.ownerUrl, sql)
 
-/** The rows of all tables and the values of all sequences, except those that are random, a time, or name a server. */
+/** The rows of all tables and the values of all sequences. Leaves out random values, times and the names of servers. */
 async function rowsOf({ ownerUrl }: TestDatabase): Promise<Record<string, unknown>> {
   const client = await connect(ownerUrl)
   const { rows: tables } = await client.query<{ name: string }>(

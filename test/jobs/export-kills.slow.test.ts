@@ -1,9 +1,10 @@
 /**
- * Kills a service again and again while it makes full exports to disk, two at a time, and restarts it each time:
- * checks what that leaves on the disk, and that the finished files are complete.
+ * Kills a service again and again while it makes full exports to disk, two at a time, and restarts it each time. Checks
+ * what that leaves on the disk, and that the finished files are complete.
  *
- * By default there are three kills, of paused exports, and no wait until a silence is noticed. With KILLS (`npm run
- * test:kills`: 30), larger exports run at full speed and are killed at any moment, and all waits are real.
+ * By default there are three kills, of paused exports, and the test does not wait until a silence is noticed. With
+ * KILLS (`npm run test:kills`: 30), larger exports run at full speed and are killed at any moment, and all waits are
+ * real.
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
@@ -49,7 +50,7 @@ test('a crash loop leaves at most one part file for a running export, and none f
       else tooLate += 1
       if (!atFullSpeed) await stage.noticeSilence(ids)
       running = await start(stage)
-      // Otherwise both were done just before the kill, and the next pair follows.
+      // If nothing was cut off, both were done just before the kill, and the next pair follows.
       if (!isCutOff) break
     }
     running.open()
@@ -71,7 +72,7 @@ test('a crash loop leaves at most one part file for a running export, and none f
   expect(summary).toMatchObject({ kills, mostOfOneExport: 1 })
 })
 
-/** A service that makes two exports at once. Unless at full speed, they pause until `open` is called. */
+/** Starts a service that makes two exports at once. They pause until `open` is called, except at full speed. */
 async function start(stage: FailingStage): Promise<{ service: ServiceProcess; open: () => void }> {
   const settings = { EXPORT_THREADS: '2' }
   if (atFullSpeed) return { service: await stage.startProcess(settings), open: () => {} }

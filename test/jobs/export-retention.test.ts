@@ -115,7 +115,7 @@ describe('retention', () => {
     expect(await status(id)).toEqual([200, 'INIT'])
     const objects = await openObjects()
     const key = `exports/${first.schemaId}/${id}/1-${'0'.repeat(16)}.json`
-    // Completely fresh, but of an attempt that has ended.
+    // The object is new, but its attempt has ended.
     const writer = await objects.create(key, 'application/json')
     const files = (await stage.storedKeys()).length
     expect((await sweep()).forgotten).toBe(1)

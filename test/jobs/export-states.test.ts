@@ -11,13 +11,13 @@ import { createTestDatabase } from '../support/servers/database.ts'
 const { first } = folders
 
 /**
- * What can happen to a job: a process claims it, from the queue or from a dead process; releases it for a retry; stores
- * its file; fails for good. `end` needs no claim: staff, retention or a dead letter ends the job.
+ * The events of a job. A process claims it, from the queue or from a dead process; releases it for a retry; stores its
+ * file; or fails for good. `end` needs no claim: staff, retention or a dead letter ends the job.
  */
 const jobEvents = ['claim', 'release', 'finish', 'fail', 'end'] as const
 type JobEvent = (typeof jobEvents)[number]
 
-/** The state after each event. Where none is named, the statement changes nothing. */
+/** The state after each event. If an event is missing, its statement changes nothing. */
 const transitions: Record<JobState, Partial<Record<JobEvent, JobState>>> = {
   queued: { claim: 'running', end: 'failed' },
   running: { claim: 'running', release: 'queued', finish: 'done', fail: 'failed', end: 'failed' },
@@ -41,7 +41,7 @@ const file = {
 const database = forTests(createTestDatabase)
 const staff = forTests(() => createTenants(database.ownerUrl))
 
-test('each statement applies only in the states that allow its event, and none leaves a final state', async () => {
+test('each statement applies only in the states that allow its event, and no statement leaves a final state', async () => {
   const id = `export_${'e'.repeat(32)}`
   const epoch = Number(
     (await staff.client.query('select last_value from grandlivre.epoch')).rows[0].last_value,
@@ -102,7 +102,7 @@ test('a claim of a former epoch can only be released, and only if its attempt wa
     const { attempt, epoch } = (await run((client) => jobs.claimExport(client, key)))!
     return { ...key, attempt, epoch }
   }
-  /** As if the name in the database were that of a former primary. */
+  /** Makes the name in the database that of a former primary. */
   const becomeOther = () => owner.query(`select setval('grandlivre.server_name', 1)`)
   const progress = { rows: 1, rowsTotal: undefined, bytes: 1 }
   const state = async () =>

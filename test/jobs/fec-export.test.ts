@@ -1,4 +1,4 @@
-/** A FEC over HTTP: its parameters, the name of its file, what its status counts. */
+/** A FEC over HTTP: its parameters, the name of its file, and what its status counts. */
 import { Buffer } from 'node:buffer'
 import { zstdDecompressSync } from 'node:zlib'
 import iconv from 'iconv-lite'

@@ -67,7 +67,7 @@ test('a frozen process that has lost its export cannot complete that export', as
 test('an export stops when its attempt is no longer the latest, and leaves no file', async (stage) => {
   const { service, gate, id } = await exportAt(stage, 0.5, stage.startGated())
   await stage.sql('update grandlivre.exports set attempt = attempt + 1 where id = $1', [id])
-  // It learns this from its next renewal, while it waits for the database.
+  // The process learns this from its next renewal, while it waits for the database.
   await until(() => service.logged('export.lost', id))
   gate.open()
   expect(await stage.stored()).toEqual([])
@@ -92,7 +92,7 @@ test('an export loses its file if another process claims it while the file is be
 test('SIGTERM requeues an export without using up an attempt', async (stage) => {
   const seen: Progress[] = []
   let id: string | undefined
-  // Four times, although there are only three attempts.
+  // The test stops a process four times, although there are only three attempts.
   for (let i = 0; i < 4; i++) {
     const { service, gate } = await stage.startGatedProcess()
     const current = id ?? (await stage.begin(service))
@@ -139,7 +139,7 @@ test('an export whose sessions are cut at each attempt finally fails, even if th
 test('an export fails when the store fails three times', async (stage, context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
-  // A file where the folder of files should be.
+  // A file is in the place of the folder of files.
   await writeFile(join(dataDir, 'files'), '')
   const service = await stage.start({ DATA_DIR: dataDir })
   const id = await stage.begin(service)
@@ -152,7 +152,7 @@ test('an export fails when the store fails three times', async (stage, context) 
   await stage.expectRow(id, 'failed', 3)
 })
 
-/** The data folder of a service is on a disk of 4 MB. */
+/** Puts the data folder of a service on a disk of 4 MB. */
 async function onSmallDisk(context: TestContext) {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-small-disk-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
@@ -181,7 +181,7 @@ concurrently(onSmallDisk)(
 test('100 identical triggers at once, by two tokens across two processes, make one export and one file', async (stage) => {
   const settings = { RATE_LIMIT_CONCURRENT: '100' }
   const services = [await stage.start(settings), await stage.startProcess(settings)]
-  // A lock stops them all where they would insert the export, and releases them at the same instant.
+  // A lock stops all triggers at the insert of the export, and releases them at the same instant.
   await stage.sql('begin')
   await stage.sql('lock table grandlivre.exports in share mode')
   const triggers = Array.from({ length: 100 }, (_, i) =>
@@ -195,7 +195,7 @@ test('100 identical triggers at once, by two tokens across two processes, make o
          and database = (select oid from pg_database where datname = current_database())`,
       )
     )[0].n
-  // A process has eight connections for such statements, so that more than eight belong to both.
+  // A process has eight connections for such statements, so if more than eight wait, both processes have some.
   await until(async () => (await waiting()) > 8)
   await stage.sql('commit')
   const answers = await Promise.all(triggers)

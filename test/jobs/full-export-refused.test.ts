@@ -48,8 +48,8 @@ const refusals: [string, Record<string, string>, string[]][] = [
   ['journals that are not ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
 ]
 
-describe('an export request is refused', () => {
-  test.each(refusals)('with %s', async (_, query, parameters) => {
+describe('an export request', () => {
+  test.each(refusals)('is refused with %s', async (_, query, parameters) => {
     await expectInvalid(trigger(stage.url, stage.company, query), parameters)
   })
 
@@ -60,18 +60,18 @@ describe('an export request is refused', () => {
     ['/status', ['exportId']],
     ['/status?exportId=', ['exportId']],
     ['/status?exportId=a&exportId=b', ['exportId']],
-  ])('if a parameter is given twice or missing: /all%s', async (path, parameters) => {
+  ])('is refused if a parameter is given twice or missing: /all%s', async (path, parameters) => {
     await expectInvalid(request(`${stage.url}/api/v1/mad/all${path}`, stage.company), parameters)
   })
 
-  test('for an unknown version or another method', async () => {
+  test('is refused for an unknown version or another method', async () => {
     const { body } = await request(`${stage.url}/api/v1/mad/all?version=2.0.0&format=JSON`, stage.company)
     expect(body.error.code).toBe('ERR-UNSUPPORTED-VERSION')
     const posted = await request(statusUrl(stage.url, 'a'), stage.company, 'POST')
     expect(posted.headers.get('allow')).toBe('GET, HEAD')
   })
 
-  test('except for parameters without a value, which count as absent', async () => {
+  test('is accepted with parameters without a value, which count as absent', async () => {
     const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '', compression: '' }
     const job = await trigger(stage.url, stage.company, empty)
     expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
@@ -79,7 +79,7 @@ describe('an export request is refused', () => {
     expect(status.status).toBe(200)
   })
 
-  test('for HEAD, which starts no export', async () => {
+  test('is refused for HEAD, which starts no export', async () => {
     await stage.passAnHour()
     const count = () => stage.sql('select count(*) from grandlivre.exports')
     const before = await count()
@@ -92,14 +92,14 @@ describe('an export request is refused', () => {
     expect((await request(statusUrl(stage.url, id), stage.company, 'HEAD')).status).toBe(200)
   })
 
-  test('for a caller without a token or a folder of another firm', async () => {
+  test('is refused for a caller without a token, and for a folder of another firm', async () => {
     expect((await trigger(stage.url, {})).status).toBe(401)
     expect((await trigger(stage.url, stage.firm)).status).toBe(400)
     expect((await trigger(stage.url, stage.asFirm(otherFirm.folderId))).status).toBe(404)
     expect((await trigger(stage.url, { ...stage.company, 'society-id': sameFirm.folderId })).status).toBe(403)
   })
 
-  test('for an export of another folder or tenant, with the same answer as for an unknown export', async () => {
+  test('for the status of an export of another folder or tenant gets the same answer as for an unknown export', async () => {
     const { id } = await stage.exported()
     const status = (exportId: string, headers = stage.company) =>
       request(statusUrl(stage.url, exportId), headers)

@@ -19,7 +19,7 @@ concurrently(withRealTiming)(
       expect(service.logged('export.started', id)).toBe(true)
       victims.push({ service, gate, part, id, seen: [] })
     }
-    // Only once all are busy: a process with a free slot would claim what a killed one leaves.
+    // Kills only once all are busy: a process with a free slot would claim the export of a killed process.
     await Promise.all(
       victims.map(async ({ service, gate, part, id, seen }) => {
         const reached = await stage.readUpTo(part, gate, service, id)
@@ -29,7 +29,8 @@ concurrently(withRealTiming)(
       }),
     )
     expect((await stage.stored()).length).toBe(3)
-    // The gate stops the successor long before the rows that they reached. It renews twice before it may continue.
+    // The gate stops the successor long before the rows that the killed processes reached. The successor renews twice
+    // before it may continue.
     const { service: successor, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
     await until(() => victims.every(({ id }) => successor.logged('export.started', id)))
     for (let i = 0; i < 2; i++) {

@@ -62,7 +62,7 @@ test('two triggers have different identities if anything differs', () => {
   for (const identity of identities) expect(identity).toMatch(/^[0-9a-f]{64}$/)
 })
 
-test('a trigger without compression, encoding and columns, and with employees, has the identity of versions before them', () => {
+test('a trigger that uses no newer parameter has the same identity as in earlier versions', () => {
   const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
   const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
   expect(identityOf(parameters)).toBe(identity)
@@ -104,7 +104,7 @@ describe('the reason of a failure', () => {
     )
   })
 
-  test('follows from the error, which also decides about a retry', () => {
+  test('depends on the error, and so does whether the export is retried', () => {
     const coded = (code: string) => Object.assign(new Error('secret of the database'), { code })
     let assertion: unknown
     try {

@@ -38,7 +38,7 @@ async function fill(keys: string[]): Promise<void> {
 
 test('an attempt removes files of its earlier attempts, but not of later attempts or other exports', async () => {
   const stay = [
-    // If it was frozen for long, others have claimed the export since, and one may have finished it.
+    // If the process was frozen for long, others have claimed the export since, and one may have finished it.
     ...[10, 11].map((attempt) => fileOf(id('a'), ofAttempt(attempt))),
     fileOf(id('a'), 'notes-of-others.txt'),
     fileOf(id('b'), ofAttempt(1)),
@@ -126,7 +126,7 @@ test('an export that a later attempt completes removes files that an earlier att
   await until(writes(1))
   await scene.terminateConnections()
   await until(writes(2))
-  // The second attempt has cleared the folder already: only its end can remove this file.
+  // The second attempt has cleared the folder already, so only its end can remove this file.
   const key = `exports/${scene.schemaId}/${id}/${ofAttempt(1)}`
   await put(scene.store, key, Buffer.from('{}'))
   await scene.sql('rollback')

@@ -11,7 +11,7 @@ test('a service can stop while a sweep waits for a store that does not answer', 
   let waiting = 0
   const server = createServer((request, response) => {
     requests.push(request.url!)
-    // The request that is retried, to list unfinished uploads, gets no answer.
+    // The request that lists unfinished uploads gets no answer; it would be retried.
     if (request.url!.includes('uploads')) waiting += 1
     else response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>')
   })
@@ -31,7 +31,7 @@ test('a service can stop while a sweep waits for a store that does not answer', 
   })
   await until(() => waiting > 0)
   await service.stop()
-  // It stopped during the first of many tries.
+  // The service stopped during the first of many tries.
   expect([waiting, requests.length]).toEqual([1, 2])
   expect(service.lines.some((line) => line.includes('retention.error'))).toBe(false)
   server.closeAllConnections()

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await addLargeExercice(staff.client, 10_000)
 })
 
-/** Compressed, the whole body fits into the window: such an export ends although nothing reads it. */
+/** A compressed body fits into the window as a whole, so its export ends although nothing reads it. */
 function start(encoding: Encoding = 'identity'): ExportReader {
   const reader = startExport(threads, { task: { ...task, encoding }, schemaId, seen: undefined }, true)
   started.push(reader)
@@ -69,7 +69,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const reader of started) reader.cancel()
   try {
-    // Whether it ran, waited or was refused, none is left in the hash thread.
+    // No task is left in the hash thread, whether its export ran, waited or was refused.
     await until(() => threads.hashes.completed === started.length)
   } finally {
     await threads.destroy()
@@ -82,7 +82,7 @@ test('waiting exports get slots in the order of their arrival', async () => {
   const served = waiting.map(async (reader, i) => {
     await reader.head()
     begun.push(i)
-    // Frees its slot for the next one.
+    // Frees the slot of the export for the next export.
     reader.cancel()
   })
   running.pop()?.cancel()
@@ -94,7 +94,7 @@ test('cancelled exports end even while their hash thread is being replaced', asy
   for (const reader of running) reader.cancel()
   await until(() => threads.exports.completed === running.length)
   await threads.hashes.threads[0]!.terminate()
-  // Each has a slot of the export thread at once.
+  // Each export gets a slot of the export thread at once.
   const cancelled = [start(), start('zstd')]
   for (const reader of cancelled) reader.cancel()
   await until(() => threads.exports.completed === running.length + cancelled.length)

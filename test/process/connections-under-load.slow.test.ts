@@ -23,24 +23,24 @@ import { request, startTestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-// The test chooses both addresses.
+// Runs without the pooler of the run: the test chooses both addresses.
 withoutPooler()
 
 const exportThreads = 2
 const exportsPerThread = 8
 const subscribers = 3
 
-/** Connections to the server itself, by their names there, and how many of each. */
+/** The most connections to the server itself, by application name. */
 const direct: Record<string, number> = {
   'grandlivre request slots': 1,
   'grandlivre notifications': 1,
   [`grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid} ${packageJson.version}`]: 1,
   'grandlivre direct': 3,
-  // The queue, and what it listens to.
+  // One for the queue's statements, and one that listens for notifications.
   'grandlivre queue': 2,
 }
 const ofConsole = { 'grandlivre console': 2 }
-/** Those through DATABASE_URL. */
+/** The most connections through DATABASE_URL. */
 const others = {
   grandlivre: 8,
   'grandlivre export': 2 * exportsPerThread * exportThreads,
@@ -103,7 +103,7 @@ async function signIn(consoleUrl: string, key: string): Promise<string> {
   return answer.headers.get('set-cookie')!.split(';')[0]!
 }
 
-/** Each kind of work several times in a row, by several workers, and all at once. */
+/** Does each kind of work several times in a row, by several workers, all at the same time. */
 async function work(stage: Operated): Promise<void> {
   const { service, headers } = stage
   const ask = async (path: string) => {
@@ -174,7 +174,10 @@ interface Sample {
   count: number
 }
 
-/** Until the work is done, every few milliseconds. @returns the most at once of each, and of those that `isDirect` */
+/**
+ * Counts connections every few milliseconds until the work is done. @returns the most at once of each name, and of
+ * those that `isDirect`
+ */
 async function watch(owner: pg.Pool, isDirect: (sample: Sample) => boolean, isOver: () => boolean) {
   const most: Record<string, number> = {}
   let mostDirect = 0

@@ -11,7 +11,7 @@ test('exports read from EXPORT_DATABASE_URL as the service role, whatever its lo
   const status = async (method?: string) =>
     (await download(movementsUrl(service.url, { idExercice: '12' }), stage.company, method)).status
   expect(await status()).toBe(200)
-  // The export can no longer read what is revoked from the role; the owner could.
+  // The service role loses a right, so the export can no longer read the table. The owner still could.
   await stage.staff.client.query('revoke select on grandlivre.movements from grandlivre_service')
   expect(await status()).toBe(500)
   // HEAD reads no movements.

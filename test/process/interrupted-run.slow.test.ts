@@ -1,4 +1,4 @@
-/** A run of the tests that is interrupted leaves neither servers nor files. */
+/** An interrupted run of the tests leaves neither servers nor files. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const project = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Each has a temporary folder of its own, so they run side by side. */
+/** Each case has its own temporary folder, so the cases run side by side. */
 test.concurrent.each([
   ['Ctrl-C, which reaches the whole group of the terminal', 'SIGINT', 'group'],
   ['SIGTERM', 'SIGTERM', 'process'],
@@ -19,7 +19,7 @@ test.concurrent.each([
 ] as const)('after %s no server or file is left', { timeout: 180_000 }, async (_, signal, whom) => {
   const temporary = await mkdtemp(join(tmpdir(), 'grandlivre-interrupted-'))
   await chmod(temporary, 0o755)
-  // Tests with a server of their own beside that of the run.
+  // These tests start their own server, besides the server of the run.
   const run = spawn(
     process.execPath,
     ['node_modules/vitest/vitest.mjs', 'run', '--project', 'slow', 'test/db/database.slow.test.ts'],
@@ -33,7 +33,7 @@ test.concurrent.each([
     await until(async () => (await readdir(temporary)).length === 0)
     for (const { port } of started) await until(() => isFree(port))
   } finally {
-    // First the run, if it still goes on: it could start more. Its group, since it is detached.
+    // Kills the run first, if it still runs: it could start more servers. It is detached, so its whole group is killed.
     kill(-run.pid!)
     for (const { pid } of await servers(temporary)) kill(pid)
     await rm(temporary, { recursive: true, force: true })

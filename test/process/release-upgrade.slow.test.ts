@@ -1,7 +1,8 @@
 /**
- * From the release 0.2.0 to this version, as docs/operators/upgrade.md says it, under streams, copies by ETag, full exports,
- * events and edits of a ledger: requests get 503 for a while, and nobody a wrong answer. (Beside the migration, processes of
- * 0.2.0 would answer some requests with 500 and 401, and under streams that overlap it would not come to its end.)
+ * An upgrade from the release 0.2.0 to this version, as docs/operators/upgrade.md describes it. Meanwhile there are
+ * streams, copies by ETag, full exports, events and edits of a ledger. Requests get 503 for a while, and nobody gets a
+ * wrong answer. (Processes of 0.2.0 that ran beside the migration would answer some requests with 500 and 401. Under
+ * overlapping streams, the migration would not end.)
  *
  * `npm run long -- upgrades` has UPGRADE_MOVEMENTS in the large folder, and writes what it saw to UPGRADE_RECORD.
  */
@@ -21,14 +22,14 @@ import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support
 import { seedReleasedFirm, turnMaintenanceOn } from '../support/upgrade/released-firm.ts'
 import { startUpgradeLoad, type UpgradeLoad } from '../support/upgrade/upgrade-load.ts'
 
-// The release refuses one.
+// The release does not work through a pooler.
 withoutPooler()
 
 const isLong = process.env['UPGRADE_MOVEMENTS'] !== undefined
 const movements = Number(process.env['UPGRADE_MOVEMENTS'] ?? 20_000)
 const smalls = isLong ? 12 : 3
 const path = process.env['UPGRADE_RECORD']
-/** Of load before and after. */
+/** Milliseconds of load before and after the upgrade. */
 const quietMs = isLong ? 20_000 : 5_000
 
 const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
@@ -53,7 +54,7 @@ async function start(...code: [root: string, program: string] | []): Promise<Ser
   return started
 }
 
-/** As operators stop one of 0.2.0: out of the balancer, then SIGTERM. */
+/** Stops a process of 0.2.0 as operators do: takes it out of the balancer, then sends SIGTERM. */
 async function stop(one: ServiceProcess): Promise<void> {
   await balancer.takeOut(one.url)
   one.child.kill('SIGTERM')

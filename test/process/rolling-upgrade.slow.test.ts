@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 import { startBalancer } from '../support/upgrade/balancer.ts'
 import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 
-// The former version refuses one.
+// The former version does not work through a pooler.
 withoutPooler()
 
 const database = forTests(() => createTestDatabase({ template: 'template1' }))
@@ -40,14 +40,14 @@ async function start(root?: string): Promise<ServiceProcess> {
   return started
 }
 
-/** As operators stop one: out of the balancer, then SIGTERM. */
+/** Stops a process as operators do: takes it out of the balancer, then sends SIGTERM. */
 async function stop(one: ServiceProcess): Promise<void> {
   await balancer.takeOut(one.url)
   one.child.kill('SIGTERM')
   expect(await one.ended).toEqual([0, null])
 }
 
-/** Repeats until the signal is aborted. @returns how often, and what failed */
+/** Repeats an act until the signal is aborted. @returns how often, and the failures */
 async function repeat(act: () => Promise<string | undefined>, over: AbortSignal) {
   const failures: string[] = []
   let count = 0
@@ -64,7 +64,7 @@ test.skipIf(!isFormerCodeKnown)(
   async () => {
     const old = [await start(former.path), await start(former.path)] as const
     const staff = await createTenants(database.ownerUrl)
-    // For what the code of today prepares here; the migration replaces it.
+    // The set-up below runs code of today, which calls draw(). The migration replaces this function.
     await staff.client.query(
       'create function grandlivre.draw(of regclass) returns bigint language sql return nextval(of)',
     )
@@ -72,7 +72,7 @@ test.skipIf(!isFormerCodeKnown)(
     receiver = await startReceiver(secret)
     const thirdPartyId = await staff.thirdPartyId('PARTNER')
     await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
-    // That of today writes columns that the former schema lacks.
+    // The code of today would write columns that the former schema lacks.
     const token = makeToken('api')
     await staff.client.query(
       `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)

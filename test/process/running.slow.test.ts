@@ -16,7 +16,7 @@ import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-// An export whose client does not read keeps running.
+// The ledger is large, so an export whose client does not read keeps running.
 const stage = forTests(() => setSeededStage(15_000))
 const dataDir = forTests(() => openFolder('process'))
 
@@ -25,11 +25,11 @@ const settings = () => ({
   DATA_DIR: dataDir.path,
   DATABASE_URL: stage.database.ownerUrl,
   MASTER_KEY: testMasterKey.toString('hex'),
-  // The tests share one token, and the windows of its limit are in the database.
+  // The tests share one token. Its rate limit is counted in the database, across processes.
   RATE_LIMIT_REQUESTS: '100000',
 })
 
-/** The service in a process of its own, from its entry point. */
+/** Starts the service in its own process, from its entry point. */
 const start = (own: Record<string, string> = {}) =>
   runNode(['src/main.ts'], { ...environment, ...settings(), ...own })
 
@@ -39,7 +39,7 @@ async function listening(output: { out: string }, child: ChildProcess): Promise<
   return JSON.parse(line!).url
 }
 
-/** An export whose client reads nothing until it is read. */
+/** Begins an export. Nothing of its response is read until the caller reads it. */
 async function stalled(url: string, headers = stage.signed): Promise<IncomingMessage> {
   const outgoing = get(url + stage.path, { headers, agent: false })
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
@@ -101,12 +101,12 @@ describe('exports of one folder at once', () => {
         agent: false,
       })
       leaving.on('error', () => {})
-      // Not `bytesWritten`, which counts what waits for the connection: the request has to reach the service.
+      // `bytesWritten` also counts bytes that wait for the connection. The request has to reach the service.
       await once(leaving, 'finish')
       leaving.destroy()
       await until(() => lines.some((line) => line.includes('"requestId":"leaving"')))
       proxy.thaw()
-      // Its slot is requested at some point meanwhile.
+      // At some point meanwhile, the service asks for a slot for the request that left.
       for (let round = 0; round < 5; round += 1) await until(async () => (await status()) === 200)
     } finally {
       proxy.thaw()
@@ -251,7 +251,7 @@ describe('the process', () => {
     const response = await stalled(await listening(output, child))
     child.kill('SIGINT')
     await until(() => output.out.includes('service.stopping'))
-    // A signal that follows at once may be an echo of the first.
+    // The second signal must not follow at once: it would count as an echo of the first.
     await until(() => child.exitCode !== null || !child.kill('SIGINT'))
     expect(await ended).toEqual([1, null])
     response.destroy()

@@ -1,4 +1,4 @@
-/** What ends a program from outside lets it end properly, and its embedded database with it. */
+/** A program that is ended from outside ends properly, and so does its embedded database. */
 import { once } from 'node:events'
 import { access, readFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
@@ -22,8 +22,8 @@ function run(...words: string[]): RunningProgram {
 }
 
 /**
- * As a Ctrl-C under npm, which comes from the terminal and from npm. Two kinds, because two of a kind may reach a busy
- * process as one; which it hears first is not said.
+ * A Ctrl-C under npm arrives twice: from the terminal and from npm. The test sends two kinds of signals, because a busy
+ * process may receive two of one kind as one. The order in which the process receives them is not certain.
  */
 const twice = ['SIGINT', 'SIGTERM'] as const
 
@@ -38,12 +38,12 @@ test('a service that gets one Ctrl-C as two signals lets running answers end, an
   expect(JSON.parse(text)).toHaveLength(Number(response.trailers['x-row-count']))
   expect(await ended).toEqual([0, null])
   expect(output.out).toContain('"event":"service.stopped","drained":true')
-  // Nothing else is for a pipe, such as what a terminal shows (welcome.test.ts).
+  // A pipe gets nothing else, such as the text for a terminal (welcome.test.ts).
   const lines = output.out.trimEnd().split('\n')
   expect(lines.map((line) => typeof JSON.parse(line).event)).toEqual(lines.map(() => 'string'))
 })
 
-/** A command that has begun to load, and would outlast every test here. */
+/** Starts a command, and waits until it has begun to load. It would outlast every test here. */
 async function runSeed(): Promise<RunningProgram> {
   const command = run('src/cli.ts', 'seed', '--movements', '5000000')
   await until(() => /\d movements/.test(command.output.error) || command.child.exitCode !== null)
@@ -86,7 +86,7 @@ test('a command that loses its database says in one line what to do', async () =
   expect(output.error).toMatch(
     /^The database could not go on \(.+\): what was not finished is undone\. Try again; if it was about to end, look first whether it was done$/m,
   )
-  // No process waits for a server that was stopped from outside.
+  // The server was stopped from outside, so no process waits for its end.
   await until(async () => (await stage.postmasterPid()) === undefined)
 })
 
@@ -112,7 +112,7 @@ test('a service that gets SIGTERM accepts no request while it waits for a subscr
   expect(await service.ended).toEqual([0, null])
 })
 
-/** Its client has read nothing of it yet, and it is more than the buffers on the way hold. */
+/** Begins an export whose client reads nothing yet. It has more bytes than the buffers on the way hold. */
 async function stalledExport(): Promise<IncomingMessage> {
   const { baseUrl, companyToken, thirdPartySecret, exercices } = JSON.parse(
     await readFile(join(stage.dataDir, 'credentials.json'), 'utf8'),

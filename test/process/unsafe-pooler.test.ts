@@ -49,7 +49,10 @@ const title = isPgBouncerInstalled
 describe.skipIf(!isPgBouncerInstalled)(title, () => {
   const through = () => bouncer.through(withLogin(server.ownerUrl))
 
-  /** The complaint of a start after a change to the login. The pooler is new, as it remembers the date style of its first session. */
+  /**
+   * The error message of a start after a change to the login. The pooler is new, because a pooler remembers the date
+   * style of its first session.
+   */
   async function complaintAfter(change: string): Promise<string | undefined> {
     await ask(server.ownerUrl, `alter role ${pooledLogin.name} ${change}`)
     const own = await startPgBouncer([withLogin(server.ownerUrl)], asTransactions)

@@ -12,7 +12,7 @@ import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
 
-// Its tests are about the address itself.
+// Runs without the pooler of the run: the tests are about the address itself.
 withoutPooler()
 
 /** A server with a login of each kind, each with a database of its own. */
@@ -86,11 +86,11 @@ describe.skipIf(!isPgBouncerInstalled).each([
   { poolMode: 'session', dropsOptions: true },
   { poolMode: 'transaction', dropsOptions: true },
   { poolMode: 'session', dropsOptions: false },
-] as const)(`${title} in $poolMode mode that drops our settings: $dropsOptions`, (options) => {
+] as const)(`${title} in $poolMode mode (drops our settings: $dropsOptions)`, (options) => {
   const bouncer = forTests(() => startPgBouncer(logins.map(urlOf), options))
 
   test.each(logins)('is refused with the login %s, and leaves no lock', async (login) => {
-    // Migrated, as the database of a service that has run before.
+    // The database is migrated, like that of a service that has run before.
     await migrate(urlOf(login))
     const complaint = await complaintOf(bouncer.through(urlOf(login)))
     expect(complaint).toContain('The connection to DATABASE_URL is not safe to use:\n')
@@ -116,11 +116,12 @@ describe.skipIf(!isPgBouncerInstalled).each([
   })
 })
 
-// The trap: a login with its own search path finds the schema even if the start-up options are dropped.
+// A login with its own search path finds the schema even if the start-up options are dropped, so a check of the schema
+// alone would not notice the pooler.
 test.skipIf(!isPgBouncerInstalled).each([
   ['grandlivre', false],
   ['elsewhere', true],
-] as const)('a pooler is refused even for a login with the search path %s', async (path, isWrong) => {
+] as const)('a pooler is refused even if the search path of the login is %s', async (path, isWrong) => {
   await ask(server.ownerUrl, `alter role books_owner set search_path = ${path}`)
   const bouncer = await startPgBouncer([urlOf('books_owner')], { poolMode: 'session', dropsOptions: true })
   try {

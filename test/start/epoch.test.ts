@@ -15,7 +15,7 @@ const probed = async () => (await request(`${service.url}/readyz`)).body.epoch
 const secondsSince = (moment: string) => (Date.now() - Date.parse(moment)) / 1_000
 
 async function beginAnother(): Promise<number> {
-  // As if the name in the database were that of a former server, and the epoch an hour old.
+  // Makes the name in the database that of a former server, and the epoch an hour old.
   await owner.query(
     `select setval('server_name', 1), setval('epoch_began', extract(epoch from now())::bigint - 3600)`,
   )

@@ -98,7 +98,7 @@ test('while a check waits for its answer, the previous result is shown', async (
 test('a clock ahead of the database clock has a positive offset', async () => {
   const read = gauges([])
   const offset = () => read['grandlivre.clock.offset']!()
-  // Within five seconds.
+  // Precise to five seconds.
   expect(await offset()).toBeCloseTo(0, -1)
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 100_000 })
   expect(await offset()).toBeCloseTo(100, -1)
@@ -143,7 +143,7 @@ test('the chart of the console shows the values of the gauges', async (context) 
 test('an export keeps its age while claims of it fail', async (context) => {
   const { stage, pool } = await standingStage(context)
   const waiting = JSON.stringify({ since: new Date(Date.now() - 3_600_000).toISOString() })
-  // Paused until its next claim; the other one is to be retried later.
+  // The first export pauses until its next claim; the second is to be retried later.
   await stage.sql(
     `insert into ${queueSchema}.job (name, start_after, data)
      values ($1, now() + interval '2 seconds', $2), ($1, now() + interval '8 seconds', '{}')`,

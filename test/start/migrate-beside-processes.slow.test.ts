@@ -42,7 +42,7 @@ test.skipIf(!isFormerCodeKnown).each([
   await other.query(`delete from events; begin; ${statements}`)
 
   const requests = await opened(database.serviceUrl)
-  // A wait that ends with the other transaction alone would exceed it.
+  // A wait that lasts as long as the other transaction would exceed this limit.
   await requests.query(`set lock_timeout = '8s'`)
   let over = false
   const answered = (async () => {

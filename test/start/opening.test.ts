@@ -12,9 +12,9 @@ import { request, startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 const database = forEachTest(createTestDatabase)
-/** Holds up the migration that lets the database know its key. */
+/** Its transaction holds up the migration that creates the tables of the master key. */
 let holder: pg.Client
-/** Where the services will listen. */
+/** The addresses at which the services will listen. */
 let urls: string[]
 
 beforeEach(async () => {
@@ -58,7 +58,7 @@ test('a process that migrates, and a process that waits for it, answer probes an
   await isAt(urls[0]!, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
   const waiting = startTestService(database, await onFreePort())
   await isAt(urls[1]!, /^Not ready: waiting for another process that migrates, \d+ s$/)
-  // It counts the seconds of the step.
+  // The message counts the seconds of the step.
   await isAt(urls[0]!, /^Not ready: migrating, step 1 of \d+, [1-9]\d* s$/)
   for (const url of urls) {
     expect(await request(`${url}/healthz`)).toMatchObject({ status: 200, body: { status: 'up' } })
@@ -89,7 +89,7 @@ test('a process that migrates, and a process that waits for it, answer probes an
     expect(ended.map(({ doing, file }) => [doing, file])).toEqual(
       began.map(({ doing, file }) => [doing, file]),
     )
-    // The first was seen to take more than a second.
+    // The test has seen the first step take more than a second.
     expect(ended[0].ms).toBeGreaterThan(1_000)
     for (const { ms } of ended) expect(ms).toBeTypeOf('number')
     expect(eventsOf(linesOfWaiting, 'database.waiting')).toMatchObject([

@@ -1,6 +1,6 @@
 /**
- * A primary that is lost and a standby that takes its place, under load: whatever is asked meanwhile is answered, or ends in
- * 503 with Retry-After, and nothing that the database refused counts against a delivery or a full export.
+ * A primary is lost and a standby takes its place, under load. Every request meanwhile is answered normally or with 503
+ * and Retry-After. Nothing that the database refused counts against a delivery or a full export.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -20,7 +20,7 @@ interface Answered {
   retryAfter: string | null
 }
 
-/** Every route that knows its caller, but those that would end its own access. */
+/** Every route that knows its caller, except those that would end the caller's own access. */
 const called = routes.filter(({ scope, method }) => scope !== 'open' && method !== 'delete')
 
 const parameters = 'version=1.0.0&idExercice=11&format=JSON'
@@ -37,7 +37,7 @@ test('every route answers normally or with 503 while the primary is lost and a s
       const { status, headers } = await request(url, company, method.toUpperCase())
       answers.push({ route, status, retryAfter: headers.get('retry-after') })
     } catch (error) {
-      // A stream that was being sent broke off, as it has to.
+      // A stream that is being sent must break off.
       broken.push(`${route}: ${error}`)
     }
   }
@@ -53,7 +53,7 @@ test('every route answers normally or with 503 while the primary is lost and a s
   const asking = called.map(async ({ method, path }) => {
     while (!isOver) await ask(method, path, parameters)
   })
-  // Some wait when the server is lost, some begin to wait while it is away.
+  // Some of these requests wait when the server is lost; others begin to wait while it is away.
   const waiting = Array.from({ length: 5 }, async () => {
     while (!isOver) {
       await ask('get', '/api/v1/mad/movements', `version=1.0.0&idExercice=11&since=${cursor}&wait=1`)
@@ -66,7 +66,7 @@ test('every route answers normally or with 503 while the primary is lost and a s
   expect(body.id).toMatch(/^export_/)
   await stage.standby.catchUp()
   await stage.lose()
-  // Each is refused by a server that is not promoted yet.
+  // The server is not promoted yet, so it refuses every request.
   const before = answers.length
   await until(() => new Set(answers.slice(before).map(({ route }) => route)).size >= called.length)
   await stage.promote()

@@ -21,7 +21,7 @@ afterEach(async () => {
 /** Every route that knows its caller. */
 const called = routes.filter(({ scope }) => scope !== 'open')
 
-/** Fails unless each of them is 503 with Retry-After, and nothing is logged as a bug. */
+/** Fails unless each route gives 503 with Retry-After, and nothing is logged as a bug. */
 async function expectUnavailable(service: TestService, headers: Record<string, string>): Promise<void> {
   expect(called.length).toBeGreaterThan(20)
   for (const { method, path } of called) {
@@ -61,7 +61,7 @@ test('every route answers 503 on a standby, and normally again once the standby 
   await until(async () => (await request(`${service.url}/readyz`)).status === 200)
 })
 
-/** Sessions of the service that begin from now on. Those that are open are ended. */
+/** Sets it for sessions that begin from now on, and ends the open sessions of the service. */
 async function setReadOnly({ sql }: ReceivingStage, value: 'on' | 'off'): Promise<void> {
   await sql(`begin read write; do $$ begin execute
     format('alter database %I set default_transaction_read_only = ${value}', current_database()); end $$; commit`)
@@ -76,7 +76,7 @@ test('deliveries and audit rows wait for a writable server, and use up no attemp
   const journals = '/api/v1/mad/journals?version=1.0.0'
   expect((await request(stage.service.url + journals, stage.own)).status).toBe(200)
   await setReadOnly(stage, 'on')
-  // The dispatcher hears of it at once, and cannot record that it begins.
+  // The dispatcher is notified of the event at once, and cannot record the beginning of a delivery.
   await stage.publish([documentEvent('7', '111')])
   await expectUnavailable(stage.service, stage.own)
   expect(stage.receiver.requests('/hook')).toEqual([])
@@ -97,7 +97,7 @@ test('deliveries and audit rows wait for a writable server, and use up no attemp
   })
 })
 
-test('a request whose caller could still be counted is refused on a standby only at its own writes', async () => {
+test('on a server that takes no changes, each route that writes gives 503 even if the caller is admitted without a write', async () => {
   const stage = await setReceivingStage()
   endings.push(() => stage.close())
   const { id } = await stage.subscribe('/hook')

@@ -185,7 +185,7 @@ function describeFailed(scene: Scene): void {
       })
       const writer = await stage.store.create(freshKey(), 'application/json')
       proxy.inflict((request) => (request.part === 1 ? 503 : undefined))
-      // More than the writer buffers, so that it waits for the first part.
+      // The content is larger than the writer's buffers, so the writer waits for the first part.
       const writing = writePieces(writer, Buffer.concat([content, content])).catch((error) => error)
       await until(() => proxy.seen.some((request) => request.part === 1))
       await writer.abort()
@@ -272,7 +272,7 @@ function describeRefused(scene: Scene): void {
         keys.slice(i, i + 100).map((key) => client.putObject(settings.bucket, `grandlivre/${key}`, 'x')),
       )
     expect((await Array.fromAsync(stage.store.listObjects(later()))).map(({ key }) => key)).toEqual(keys)
-    // The stage would remove what it lists one by one.
+    // The stage would remove the objects one by one.
     await client.removeObjects(
       settings.bucket,
       keys.map((key) => `grandlivre/${key}`),

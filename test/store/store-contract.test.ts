@@ -32,6 +32,6 @@ test('an object completed while its folder is being cleared is removed too', asy
     for (const { status } of await completing) outcomes.add(status)
     expect(await leftovers()).toEqual([])
   }
-  // Otherwise the two never raced.
+  // Fails if the two never raced.
   expect([...outcomes].sort()).toEqual(['fulfilled', 'rejected'])
 })

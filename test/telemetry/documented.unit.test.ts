@@ -1,4 +1,4 @@
-/** The table of metrics in docs/operators/metrics.md says what src/telemetry/metrics.ts says. */
+/** The table of metrics in docs/operators/metrics.md matches src/telemetry/metrics.ts. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ test('the documented table of metrics matches the code', () => {
   expect(table).toEqual(rows)
 })
 
-/** The calls by which code counts, records or observes what it names. */
+/** The function that code calls for each kind of metric. */
 const calls = { counter: 'count', histogram: 'record', gauge: 'observe' }
 
 test('the code uses each metric by its name', () => {
@@ -28,7 +28,7 @@ test('the code uses each metric by its name', () => {
   const isUsed = ([name, { kind }]: [string, Metric]) =>
     new RegExp(`\\b${calls[kind]}\\(\\s*'${name}'`).test(code)
   const unused = Object.entries(metrics).filter((metric) => !isUsed(metric))
-  // The machine counts it.
+  // The machine counts processor time.
   expect(unused.map(([name]) => name)).toEqual(['process.cpu.time'])
   expect(code).toContain("observe('process.cpu.time'")
 })

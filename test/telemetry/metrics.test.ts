@@ -1,4 +1,4 @@
-/** What a scrape shows after one of each thing, from the whole service. */
+/** What a scrape of the whole service shows after an export, a full export, deliveries and so on. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
@@ -146,7 +146,7 @@ test('database errors in export threads are also counted by class', async () => 
 
 test('every metric of the table is shown, except those that cannot occur in this test', async () => {
   const absent: MetricName[] = [
-    // No replica, no pooler and no certificate.
+    // The service has no replica, no pooler and no certificate.
     'grandlivre.replica.lag',
     'grandlivre.pooler.ready',
     'grandlivre.certificate.expiry',
@@ -165,7 +165,7 @@ test('every metric of the table is shown, except those that cannot occur in this
     (name) => metrics[name].kind === 'counter' && total(prometheusName(name)) === 0,
   )
   expect(neverCounted).toEqual([
-    // ops/faults.slow.test.ts makes these happen, and waits for their alerts.
+    // ops/faults.slow.test.ts causes these, and waits for their alerts.
     'db.client.connection.timeouts',
     'grandlivre.thread.deaths',
     'grandlivre.replica.fallbacks',
@@ -193,7 +193,7 @@ test('alerts select only label values that a scrape contains', async () => {
     ),
   )
   expect(chosen.length).toBeGreaterThan(15)
-  // Prometheus names the job. There is no replica here, and not every status.
+  // Prometheus adds the job. Here, there is no replica, and not every status occurs.
   const others = /^(?:job|http_response_status_code)$/
   const isReplica = (value: string) => value === 'replica' || value === 'grandlivre replica'
   const unknown = chosen.filter(
@@ -251,7 +251,7 @@ const scrapedHosts: Record<number, (string | undefined)[]> = {
     ...['127.0.0.1', '10.0.0.1:9464', '[::1]', '[2001:db8::1]:9464'],
     ...['localhost', 'LOCALHOST:9464', 'metrics.internal', 'METRICS.internal:9464'],
   ],
-  // A page that lets its own name lead to this machine sends that name.
+  // If a page makes its own name lead to this machine, the browser sends that name.
   421: [
     ...['evil.test', 'evil.test:9464', 'metrics.internal.evil.test', '127.0.0.1.evil.test'],
     ...['user@localhost', '', undefined],
@@ -263,7 +263,7 @@ test.each(Object.entries(scrapedHosts).flatMap(([status, hosts]) => hosts.map((h
   async ({ host, status }) => {
     const { hostname, port } = new URL(stage.service.metricsUrl!)
     const socket = connect(Number(port), hostname)
-    // HTTP/1.0 alone may lack the header.
+    // Only a request of HTTP/1.0 may lack the header.
     socket.write(`GET /metrics HTTP/1.0\r\n${host === undefined ? '' : `Host: ${host}\r\n`}\r\n`)
     const answer = await text(socket)
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))

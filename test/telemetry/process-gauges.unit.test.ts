@@ -19,7 +19,7 @@ test('the use of the process is measured in seconds and bytes', async () => {
   const longest = value('nodejs.eventloop.delay.max')
   expect(longest).toBeGreaterThan(0.2)
   expect(longest).toBeLessThan((performance.now() - began) / 1_000)
-  // Of the whole life of the process, in which it used at least what this test did.
+  // Processor time counts from the start of the process, so it includes at least the time of this test.
   const processor = value('process.cpu.time')
   expect(processor).toBeGreaterThan(0.1)
   expect(processor).toBeLessThan(process.uptime() * availableParallelism())

@@ -1,4 +1,4 @@
-/** What a scrape shows of each thing that rooms tell: counted once, in seconds, with its labels. */
+/** What a scrape shows of each thing that is reported: counted once, in seconds, with its labels. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startTelemetry } from '../../src/telemetry/start-telemetry.ts'
 import { countStoreRequest, type StartedTelemetry } from '../../src/telemetry/telemetry.ts'
@@ -65,7 +65,7 @@ test('a request counts as active until its answer has ended', async () => {
   request.ended({ route: '/healthz', status: 200, errorType: undefined, requestId: 'one' })
   expect(await active()).toBe(0)
   const samples = await metricsOf({ metricsUrl })
-  // A caller may invent methods without end.
+  // A caller may invent any number of methods.
   const labels = { http_request_method: '_OTHER', http_route: '/healthz', http_response_status_code: '200' }
   const [counted] = samples.get('http_server_request_duration_seconds_count')!
   expect(counted).toMatchObject({ labels, value: 1 })

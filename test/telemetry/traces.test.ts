@@ -46,14 +46,14 @@ test('a trace goes on from the caller through a request to the receiver of a del
   expect(attempt.spanId).toBe(sentSpan)
 })
 
-test('the trace of a caller that does not record is continued, unrecorded', async () => {
+test('a trace that its caller does not record is continued, and not recorded here either', async () => {
   const { id } = await webhooks.subscribe('/unrecorded')
   const other = 'f'.repeat(32)
   const caller = { traceparent: `00-${other}-${callerSpan}-00` }
   await webhooks.call('POST', `/${id}/ping`, undefined, { ...webhooks.own, ...caller })
   const { traceparent } = webhooks.receiver.requests('/unrecorded')[0]!.headers
   expect(traceparent).toMatch(new RegExp(`^00-${other}-[0-9a-f]{16}-00$`))
-  // What is recorded later has arrived, and this has not.
+  // A span that is recorded later arrives, and the unrecorded one does not.
   const last = await webhooks.subscribe('/later')
   await until(() => collector.spans.some(({ name }) => name === 'POST /api/v1/webhook'))
   expect(last.id).toBeGreaterThan(0)
@@ -104,7 +104,7 @@ test('a full export continues the trace of its trigger', async () => {
   await until(() => named(id, 'export folder') !== undefined)
   expect(named(id, 'export folder')!.parentId).toBe(named(id, 'GET /api/v1/mad/all')!.spanId)
   expect(named(id, 'export folder')!.attributes).toMatchObject({ outcome: 'done' })
-  // It begins with its time in the queue.
+  // The first stage of the export is its time in the queue.
   expect(named(id, 'export queue')!.parentId).toBe(named(id, 'export folder')!.spanId)
 })
 
@@ -130,7 +130,7 @@ test('an unreachable collector is logged once for traces and once for metrics, a
   const logged = () => service.lines.filter((line) => line.includes('telemetry.notSent'))
   for (let request = 0; request < 20; request += 1)
     expect((await download(movementsUrl(service.url, { idExercice: '12' }), stage.company)).status).toBe(200)
-  // Metrics and traces are sent apart, and each fails for the first time.
+  // Metrics and traces are sent separately, so each fails for the first time once.
   await until(() => logged().length === 2)
   await download(`${service.url}/healthz`, {})
   await service.stop()

@@ -13,7 +13,7 @@ noPortsLeft()
 type Head = { version: string }
 type Summary = { written: number }
 
-/** The test sees both ends. */
+/** A channel whose two ends are both in this thread. */
 function pair(windowBytes: number, buffers: ArrayBuffer[] = []) {
   const reader = new ChannelReader<Head, Summary>()
   const threadPort = transfer(reader.threadPort)
@@ -195,7 +195,7 @@ test('a returned buffer is reused, unless it is too small', async () => {
     await writer.write(buffer)
     const chunk = await reader.read()
     reader.recycle(chunk!)
-    // The next credit brings it back.
+    // The next credit returns the buffer.
     await writer.write(new Uint8Array(1))
     await reader.read()
     expect(chunk!.buffer.byteLength, 'the buffer is detached').toBe(0)

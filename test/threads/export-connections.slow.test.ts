@@ -1,4 +1,7 @@
-/** Connections of exports, over real waits: ten seconds until idle ones close, five for one that is not free. */
+/**
+ * Connections of exports, with real waits: an idle connection closes after ten seconds, and a caller waits five seconds
+ * for a free one.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { defaultExportsPerThread } from '../../src/config.ts'
@@ -42,7 +45,7 @@ test('a thread opens two connections at its start, and keeps two after a burst o
     for (const reader of exports) while (await reader.read());
     expect((await connections()).length).toBeGreaterThan(2)
     await until(async () => (await connections()).length <= 2)
-    // Those that are not kept close together.
+    // Connections that are not kept close at about the same time.
     await delay(2_000)
     expect(await connections()).toHaveLength(2)
   } finally {

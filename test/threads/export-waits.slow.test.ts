@@ -1,6 +1,6 @@
 /**
- * How long an export waits, with the limits of production: fifteen seconds for a thread, and fifteen for both its
- * connections. Then a request is refused, and a full export returns to the queue.
+ * How long an export waits, with the limits of production: fifteen seconds for a thread, and fifteen seconds for both
+ * its connections. Then a request is refused, and a full export returns to the queue.
  */
 import pg from 'pg'
 import { expect, test } from 'vitest'
@@ -34,7 +34,7 @@ test.concurrent('an export that finds no free thread is refused with Retry-After
     const began = performance.now()
     const { status, headers, body } = await ask('journals')
     expect([status, body.error.code, headers.get('retry-after')]).toEqual([503, 'ERR-UNAVAILABLE', '10'])
-    // A little less, since timers count whole milliseconds.
+    // The wait may be a little shorter, because timers count whole milliseconds.
     expect(performance.now() - began).toBeGreaterThan(limits.exportWaitMs - 100)
     const logged = () => service.lines.find((line) => line.includes('request.failed'))
     await until(() => logged() !== undefined)
@@ -56,7 +56,7 @@ test.skipIf(!isPgBouncerInstalled)(
     const { ownerUrl } = database
     await ensurePooledLogin(ownerUrl)
     const login = withLogin(ownerUrl)
-    // Of three sessions two are taken. One is left for requests, and for exports, which need two.
+    // Two of three sessions are taken. The third is left for requests. An export needs two.
     const bouncer = await startPgBouncer([login], {
       poolMode: 'transaction',
       dropsOptions: false,
@@ -97,7 +97,7 @@ test.skipIf(!isPgBouncerInstalled)(
   },
 )
 
-/** Of its own: a service of the other test would run the full export. */
+/** A separate database: a service of the other test would run the full export. */
 async function filledDatabase() {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)

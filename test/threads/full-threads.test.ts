@@ -8,7 +8,7 @@ import { request } from '../support/service.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
-/** The shortest that the queue allows. */
+/** The shortest polling interval that the queue allows. */
 const pollSeconds = 0.5
 
 const stage = forTests(() => {
@@ -27,13 +27,13 @@ test('a full export that finds no free thread waits for one, and uses up no atte
     const { status } = await request(`${service.url}/api/v1/mad/banks?version=1.0.0`, company)
     statuses.push(status)
   })
-  // All others are accepted now: none is answered before the lock is released.
+  // All other requests are accepted by now: none of them is answered before the lock is released.
   await until(() => statuses.length > 0)
   expect(statuses).toEqual([503])
   const { body } = await trigger(service.url, company)
   const requeued = () =>
     service.lines.filter((line) => line.includes('export.requeued') && line.includes(body.id))
-  // Requeued four times, more than the three attempts allowed.
+  // The export is requeued four times, and only three attempts are allowed.
   await until(() => requeued().length >= 4)
   expect(requeued().every((line) => line.includes('"because":"noThread"'))).toBe(true)
   await client.query('rollback')
@@ -42,7 +42,8 @@ test('a full export that finds no free thread waits for one, and uses up no atte
   const job = await ended(service.url, company, body.id)
   expect(job.status).toBe('DONE')
   expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
-  // All attempts are left, every requeue was delayed, and all know since when the export waits.
+  // All attempts are left, every requeue was delayed, and every new entry contains the time since which the export
+  // waits.
   const { rows } = await client.query(
     `select retry_count, retry_limit, start_after - created_on >= make_interval(secs => $2) as paused,
        (data ->> 'since')::timestamptz = min(date_trunc('milliseconds', start_after)) over () as "waitsSince"

@@ -100,7 +100,7 @@ test('an error, a cancel and the death of any thread reach the other threads', a
 test('chunks that stay in the thread are hashed after use, even large ones and constants', async () => {
   const { hash, hashing } = hashInThread()
   const constant = new Uint8Array(randomBytes(50))
-  // Shares its memory with other buffers.
+  // This buffer shares its memory with other buffers.
   const pooled = Buffer.from('pooled') as Uint8Array<ArrayBuffer>
   const sent: Uint8Array[] = []
   const update = async (chunk: Uint8Array<ArrayBuffer>) => {

@@ -1,4 +1,4 @@
-/** Ports between threads, in one thread. */
+/** Ports that usually connect threads, with both ends in one thread. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { afterEach } from 'vitest'
@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 
 const transferred: MessagePort[] = []
 
-/** Transfers a port as to a thread, but to this one, so that a test sees both ends. */
+/** Transfers a port as if to a thread, but to this thread, so that a test sees both ends. */
 export function transfer(port: MessagePort): MessagePort {
   const { port1, port2 } = new MessageChannel()
   port1.postMessage(port, [port])
@@ -26,7 +26,7 @@ const openPorts = () => process.getActiveResourcesInfo().filter((name) => name =
 /** Fails each test of the file that leaves a port open. */
 export function noPortsLeft(): void {
   afterEach(async ({ task }) => {
-    // Otherwise what failed would be reported only after a wait for the ports that it left open.
+    // Without this, a failure would be reported only after a wait for the ports that the test left open.
     if (task.result?.state === 'fail') for (const port of transferred) port.close()
     transferred.length = 0
     await until(() => openPorts() === 0)

@@ -1,38 +1,39 @@
 /**
- * Brings a database to the version of the code. One that is there gets the missing numbered files of this folder, in order,
- * then the definitions of functions/. A new one begins with schema.sql, which holds the result of the numbered files,
- * and with first-rows.sql. All is done in one transaction, recorded in grandlivre.migrations. Processes that start together
- * wait for each other at a lock. There are no down migrations.
+ * Brings a database to the version of the code. An existing database gets the missing numbered files of this folder, in
+ * order, then the definitions of functions/. A new database begins with schema.sql, which contains the result of the
+ * numbered files, and with first-rows.sql. All of this is one transaction, and is recorded in grandlivre.migrations.
+ * Processes that start together wait for each other at a lock. There are no down migrations.
  *
- * Release 0.2.0 is the oldest whose databases are upgraded: they have versions 1 to 6, whose files are no longer here.
- * Tests make such a database by these files (test/support/upgrade/schema-0.2.0), upgrade it, and compare it with a new one.
+ * Release 0.2.0 is the oldest release whose databases are upgraded. They have versions 1 to 6, whose files are no longer
+ * here. Tests create such a database from these files (test/support/upgrade/schema-0.2.0), upgrade it, and compare it
+ * with a new one.
  *
- * Processes of two versions run on one database while a release is rolled out. A migration that the code before it can
- * live with is named `<number>_<name>.expand.sql`: it adds tables, functions, nullable columns and columns with a
- * default, and takes nothing away. Code runs on a database that is newer by expanding migrations alone, and changes
- * nothing there. Any other migration contracts: it needs all processes to be of the version before it, or newer, and
- * older code refuses the database, which it would misread. So a change that takes something away ships in two releases:
- * the first expands, and its code uses the new alone; the second contracts.
+ * Processes of two versions run on one database while a release is rolled out. If the previous code works with a
+ * migration, the migration is named `<number>_<name>.expand.sql`: it adds tables, functions, nullable columns and columns
+ * with a default, and removes nothing. Code runs on a database that is newer by expanding migrations alone, and changes
+ * nothing there. Any other migration contracts: all processes must have the version before it or a newer one. Older code
+ * would misread the database, and refuses it. So a change that removes something ships in two releases. The first
+ * expands, and its code uses only the new form. The second contracts.
  *
- * Processes of the version before serve while the migrations run, until the commit. So a migration first takes the locks for
- * which it may have to wait, in the order in which writers take them and in a mode that lets others read; what every request
- * reads is changed last. After two seconds of waiting the transaction is rolled back, and begins again.
+ * Processes of the previous version serve requests while the migrations run, until the commit. So a migration first takes
+ * the locks that it may have to wait for. It takes them in the order of writers and in a mode that lets others read. What
+ * every request reads is changed last. After two seconds of waiting the transaction is rolled back, and begins again.
  *
- * A numbered file is never changed once it is released. A function is: its file in functions/ holds the one current
- * definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
+ * A numbered file is never changed once it is released. A function may change: its file in functions/ contains the one
+ * current definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
  * not simply applied whenever their content differs from the last time, for three reasons:
  *
- * - The number orders them. Two processes with different functions on one database would otherwise undo each other at
- *   each restart. So functions change only together with the version: a change needs a numbered file, which may hold
- *   nothing but the line `-- functions: sha256 ...` of the new content, and without it the code does not start
- *   (schema-files.ts says the line). A login that may not migrate sees by the number alone that functions are missing.
+ * - The number orders them. Otherwise two processes with different functions on one database would undo each other's at
+ *   each restart. So functions change only together with the version: a change needs a numbered file, which may contain
+ *   nothing but the line `-- functions: sha256 ...` of the new content. Without it the code does not start
+ *   (schema-files.ts prints the line). A login that may not migrate sees from the number alone that functions are missing.
  * - A numbered file relies on no function: when it runs, functions have the bodies of earlier versions. It creates a new
- *   one with `create or replace` and an empty body, and functions/ fills it in the same transaction: no other connection
- *   sees the empty one, nor new tables with old functions. It drops a function that is removed, or whose parameters or
- *   columns change, with `drop function if exists`. So the numbered files alone know every function that a database may
- *   have, and tests find a definition without its first creation, and a function without its drop.
- * - While processes of two versions run on one database, those of the older call the newer functions. So a function
- *   keeps whatever the previous version relies on, or a new function gets a new name.
+ *   function with `create or replace` and an empty body, and functions/ fills it in the same transaction: no other
+ *   connection sees the empty body, nor new tables with old functions. It drops a function that is removed, or whose
+ *   parameters or columns change, with `drop function if exists`. So the numbered files alone name every function that a
+ *   database may have. Tests find a definition without its first creation, and a function without its drop.
+ * - While processes of two versions run on one database, those of the older version call the newer functions. So a
+ *   function keeps everything that the previous version relies on, or a new function gets a new name.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
@@ -56,12 +57,12 @@ const migrationLock = 7_301_001
 const lockNotAvailable = '55P03'
 const deadlockDetected = '40P01'
 
-/** Since PostgreSQL 16 `set role` needs a grant of its own, and the statements below use its syntax. */
+/** Since PostgreSQL 16, `set role` needs a grant of its own. The statements below use its syntax. */
 const serverVersionMin = 160_000
 
 /**
- * Called for each step that may take long while a database is opened: `migrating, step 3 of 7` with its file, or what the
- * process waits for.
+ * Called for each step that may take long while a database is opened. `doing` is `migrating, step 3 of 7`, with the
+ * file of the step, or says what the process waits for.
  * @returns function that ends the step
  */
 export type OnStep = (doing: string, file?: string) => () => void
@@ -76,12 +77,12 @@ export interface MigrateOptions {
   /** The setting with the address, for errors. */
   setting?: string
   /**
-   * Refuses a database that this process must not change. It is asked before the first migration and, if there are any,
-   * again at the end of their transaction.
+   * Throws if this process must not change the database. Called before the first migration and, if there are
+   * migrations, again at the end of their transaction.
    */
   check?: (client: pg.ClientBase) => Promise<void>
   onStep?: OnStep
-  /** Whether a server of the operator is migrated, if its login may. Default: yes. */
+  /** Whether the operator's server is migrated if the login may do so. Default: true. */
   migrates?: boolean
 }
 
@@ -122,7 +123,8 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
         await record(client, missing, versions)
         await check(client)
       })
-    // At each start: a backup may be restored without privileges, and a process of 0.3.0 may end before it grants.
+    // Granted at each start: a backup may be restored without privileges, and a process of 0.3.0 may end before it
+    // grants.
     await client.query('grant select on grandlivre.migrations to grandlivre_service')
     await step('the tables of the queue', () => installQueue(client))
     return versions
@@ -130,7 +132,7 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
 }
 
 /**
- * For a login that may not migrate, or a command that does not.
+ * Checks the version for a login that may not migrate, or for a command that does not.
  * @throws {Error} if a migration is missing, or the database needs newer code, with the remedy
  */
 export async function checkVersion(url: string, options: MigrateOptions = {}): Promise<void> {
@@ -177,8 +179,8 @@ function inSteps(count: number, onStep: OnStep): Step {
 }
 
 /**
- * Runs it in a transaction. If another transaction keeps a table from it, the transaction is rolled back and begins again
- * after a pause: whatever asks for the same table later, such as requests to other processes, waits behind its lock.
+ * Runs `run` in a transaction. If another transaction holds the lock of a table that `run` needs, rolls back and begins
+ * again after a pause: requests to other processes that need the same table would wait behind this one.
  */
 async function inBriefWaits(client: pg.Client, onStep: OnStep, run: () => Promise<void>): Promise<void> {
   for (;;) {
@@ -198,7 +200,7 @@ async function inBriefWaits(client: pg.Client, onStep: OnStep, run: () => Promis
   }
 }
 
-/** In the transaction of its caller. */
+/** Runs the files in the caller's transaction. */
 async function apply(client: pg.Client, files: readonly SqlFile[], step: Step): Promise<void> {
   for (const { name, sql } of files)
     await step(name, () => client.query(sql)).catch((cause) => {
@@ -207,7 +209,10 @@ async function apply(client: pg.Client, files: readonly SqlFile[], step: Step): 
     })
 }
 
-/** In grandlivre.migrations, which schema.sql fills in a new database, and in the audit, like any act of staff. */
+/**
+ * Records the migrations in grandlivre.migrations and, like any act of staff, in the audit. In a new database,
+ * schema.sql has already filled grandlivre.migrations.
+ */
 async function record(client: pg.Client, missing: readonly AppliedMigration[], versions: readonly number[]) {
   for (const { version, name } of missing)
     await client.query('insert into migrations (version, name) values ($1, $2)', [version, name])
@@ -217,14 +222,14 @@ async function record(client: pg.Client, missing: readonly AppliedMigration[], v
   ])
 }
 
-/** None in a database that is new, or where nothing but an empty schema was made. */
+/** Empty for a new database, and for one that has nothing but an empty schema. */
 async function appliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
   const isEmpty = `select to_regclass('grandlivre.migrations') is null`
   if (await queryValue<boolean>(client, isEmpty)) return []
   return queryRows<AppliedMigration>(client, 'select version, name from grandlivre.migrations')
 }
 
-/** @throws {Error} if the schema holds what another program, or a broken restore, has put there */
+/** @throws {Error} if another program, or a broken restore, has put something into the schema */
 async function refuseForeign(client: pg.Client): Promise<void> {
   const name = await queryValue<string | undefined>(
     client,
@@ -238,7 +243,7 @@ async function refuseForeign(client: pg.Client): Promise<void> {
   )
 }
 
-/** @throws {Error} if the files that would upgrade it are no longer here */
+/** @throws {Error} if the database is older than the oldest release that this code upgrades */
 function refuseOlderThanReleases(applied: readonly AppliedMigration[], { migrations }: SchemaFiles): void {
   const oldest = migrations[0]!.version - 1
   if (applied.filter(({ version }) => version <= oldest).length === oldest) return

@@ -70,17 +70,20 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
   )
 }
 
-/** After that the connection is given up: a server that is silent ends no statement. */
+/** Time limit of the statement. The connection is then given up: a silent server ends no statement. */
 const standingMs = 2_000
 
 interface QueueStanding {
   /** Full exports that no process has claimed. */
   length: number
-  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. An export whose claim failed counts, too. */
+  /**
+   * Seconds for which the oldest export that may be claimed has waited; 0 if there is none. An export that was claimed
+   * and found no thread or no connections has waited since it could first be claimed.
+   */
   ageSeconds: number
 }
 
-/** The entries that wait are in an index of their own. */
+/** Reads little: the entries that wait have an index of their own. */
 export async function readQueueStanding(client: pg.ClientBase): Promise<QueueStanding> {
   const { rows } = await client.query<QueueStanding>(
     lookUp({

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 /** How the name of an expanding migration ends (see migrate.ts). */
 const expanding = '.expand.sql'
 
-/** Holds schema.sql, first-rows.sql and migrations/. */
+/** The folder of schema.sql, first-rows.sql and migrations/. */
 const shippedFolder = fileURLToPath(new URL('../', import.meta.url))
 
 export interface SqlFile {
@@ -25,19 +25,19 @@ export interface AppliedMigration {
 export interface SchemaFiles {
   /** The number of the last migration. */
   version: number
-  /** What a new database begins with: schema.sql and first-rows.sql. */
+  /** The SQL with which a new database begins: schema.sql and first-rows.sql. */
   start: SqlFile[]
-  /** The migrations that the schema of a new database holds, as schema.sql records them. */
+  /** The migrations whose result schema.sql contains, as it records them. */
   held: AppliedMigration[]
-  /** Ascending by version, without a gap. Those of before the first are in no database that this code upgrades. */
+  /** Ascending by version, without a gap. Every database that this code upgrades already has the earlier migrations. */
   migrations: (AppliedMigration & SqlFile)[]
   functions: SqlFile[]
 }
 
 /**
  * @param folder with a slash at its end
- * @throws {AssertionError} where a number does not follow the one before (a gap is a lost file), or functions/ differs from
- *   the hash in the last line `-- functions:` of the migrations: the change would not reach existing databases
+ * @throws {AssertionError} if a number does not follow the previous one (a gap is a lost file), or functions/ differs
+ *   from the hash in the last line `-- functions:` of the migrations: the change would not reach existing databases
  */
 export async function readSchemaFiles(folder: string = shippedFolder): Promise<SchemaFiles> {
   const files = await readSqlFiles(`${folder}migrations/`)

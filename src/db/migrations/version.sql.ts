@@ -11,7 +11,7 @@ export async function readVersion(database: Pool) {
   return {
     /** Number of the last migration that the database has applied. */
     version: Math.max(0, ...rows.map(({ version }) => version)),
-    /** Code of an older version cannot use the database. */
+    /** The oldest version of the code that can use the database. */
     oldestCode: oldestCodeFor(rows),
     /** The server takes no changes: it is a standby, or its administrator has stopped them. */
     isReadOnly: rows[0]?.isReadOnly === true,
@@ -20,7 +20,7 @@ export async function readVersion(database: Pool) {
 
 /** The epoch of the database (functions/epoch.sql). */
 export interface Epoch {
-  /** As cursors name it. */
+  /** The number, as cursors contain it. */
   number: number
   /** ISO 8601. */
   began: string

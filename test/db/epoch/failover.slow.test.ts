@@ -8,7 +8,7 @@ import { request } from '../../support/service.ts'
 import { namesOf, numbered, sequencesOf } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-/** States of the ledger, of the 100 that are lost, in which a partner reads every selection. */
+/** The number of lost states of the ledger in which a partner reads every selection. 100 states are lost in all. */
 const states = Number(process.env['FAILOVER_STATES'] ?? 4)
 const lostCommits = 100
 
@@ -17,7 +17,7 @@ const selections = ['11', '12', '13'].flatMap((exerciceId) =>
 )
 const paths = [...selections, '/accounts?version=1.0.0']
 
-/** What a partner holds: an answer of the former server. */
+/** An answer of the former server, which a partner holds. */
 interface Held {
   path: string
   etag: string
@@ -30,9 +30,9 @@ let held: Held[]
 let lost: { name: string; last: string }[]
 let formerExport: string
 let epochOfFormer: string | null
-/** Published after the failover. */
+/** Names of the events that are published after the failover. */
 const newNames = [...numbered(1, 90), ...numbered(3, 100)]
-/** The audit of the former server, at its end. */
+/** The last row of the audit of the former server. */
 let anchor: { number: number; hash: string }
 let subscriptions: { posted: number; pulled: number }
 
@@ -96,7 +96,7 @@ test('the former server commits changes that the failover loses, after partners,
     if (commit % (lostCommits / states) === 0) held.push(...(await readAll()))
   }
   await stage.publish(numbered(10, 5))
-  // The log runs ahead of a sequence by 32 values, which a standby takes for given out.
+  // The log runs 32 values ahead of a sequence. A standby counts these values as given out.
   for (const { name } of await sequences())
     await stage.sql('select max(nextval($1::regclass)) from generate_series(1, 500)', [name])
   await delivered(15)
@@ -159,7 +159,7 @@ test('the audit continues in the new epoch, and says what became of an earlier a
 })
 
 test('no ETag of the former epoch is answered with 304, and every cursor of that epoch is refused', async () => {
-  // The versions that the lost commits had, with other content.
+  // Gives the versions of the lost commits to other contents.
   for (let commit = 0; commit < lostCommits; commit++) await change(`other ${commit}`)
   const statuses: number[] = []
   const refusals = new Set<string>()
@@ -198,7 +198,7 @@ test('subscribers get every event, and no two events have the same number', asyn
   const left = await stage.sql(`select data->>'name' as name from events where name = 'document' order by id`)
   expect(names).toEqual(expect.arrayContaining(left.map(({ name }) => name)))
   expect(stage.receiver.forged).toEqual([])
-  // Where the numbers jump, the epoch is another one, and nowhere else.
+  // The epoch changes where the numbers jump, and nowhere else.
   const epochs = requests.map(({ headers }) => headers['webhook-epoch'])
   const jumps = requests.findIndex(
     ({ headers }) => Number.parseInt(String(headers['webhook-sequence']), 10) > 15,
@@ -209,7 +209,7 @@ test('subscribers get every event, and no two events have the same number', asyn
 })
 
 test('a reader of events by number learns of the gap that the failover left, and continues after it', async () => {
-  // It had read all fifteen, or those that are left.
+  // The reader had read all fifteen events, or only the five that are left.
   for (const after of [15, 5]) {
     const { status, headers, body } = await pull(after)
     expect(status).toBe(200)

@@ -1,7 +1,7 @@
 /**
- * Whatever a promoted server gives out lies in a new epoch, far beyond what its former primary may have given out: each way
- * to draw, as the first act on the new server. The promotion is real; after the first act, the name of another server is put
- * back for each.
+ * Everything that a promoted server gives out belongs to a new epoch, far beyond what its former primary may have given
+ * out. Each test draws in one way, as the first act on the new server. The promotion is real; after the first test,
+ * each test puts the name of another server back.
  */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ function connectPools(): void {
   service = createPool(replication.standby.serviceUrl, { max: 9, applicationName: 'grandlivre test' })
 }
 
-/** As if the name in the database were that of the former primary. */
+/** Makes the name in the database that of the former primary. */
 const becomeOther = () => owner.query(`select setval('server_name', 1)`)
 
 const newToken = {
@@ -190,7 +190,7 @@ const claim = async (client: PoolClient) => {
   expect(seen!.split('.')[1]).not.toBe(former.epoch)
 }
 
-/** Draws once. @returns what it was given; nothing for a number or a claim, and where ids are passed over */
+/** Draws once. @returns the id; undefined for a number, for a claim, and if ids are only passed over */
 type Draw = (client: PoolClient) => Promise<unknown>
 type Sequence = 'ids' | 'ledger_versions' | 'event_ids' | 'delivery_ids' | 'console_key_ids'
 
@@ -220,7 +220,7 @@ const byOwner: [string, Sequence, Draw][] = [
   ['a new folder', 'ledger_versions', newFolder],
 ]
 
-/** An hour's worth of what a server gives out. */
+/** More than a server gives out in an hour. */
 const leastJump = 4_000_000_000n
 
 async function expectNewEpoch(before: State, from: Sequence, run: () => Promise<unknown>) {
@@ -231,7 +231,7 @@ async function expectNewEpoch(before: State, from: Sequence, run: () => Promise<
     BigInt(now!) - BigInt(before.sequences[name]!) > leastJump
   const names = Object.keys(before.sequences)
   expect(names.filter((name) => !jumps(after.sequences[name], name))).toEqual([])
-  // Drawn behind the jump, not before it.
+  // The value was drawn after the jump, not before it.
   if (typeof drawn === 'string') expect([drawn, jumps(drawn, from)]).toEqual([drawn, true])
 }
 
@@ -269,7 +269,7 @@ test('nothing but draw and draw_several calls nextval', async () => {
 })
 
 test.each(['epoch', 'server_name', 'epoch_began'])(
-  'the service role cannot advance %s by draw',
+  'draw() and draw_several() refuse the sequence %s to the service role',
   async (name) => {
     for (const call of [`draw('grandlivre.${name}')`, `draw_several('grandlivre.${name}', 1)`])
       await expect(service.query(`select grandlivre.${call}`)).rejects.toMatchObject({ code: '42501' })
@@ -299,7 +299,7 @@ test('a slow first writer delays no other, and its rollback keeps the epoch', as
   await long.query('begin')
   await versionAfter(`update entries set comment = 'long' ${place}`)(long)
   const begun = await stateOf(owner)
-  // It would wait for the transaction, and the test would end in its time limit.
+  // If the second writer waited for the transaction, the test would end by its time limit.
   const others = await Promise.all([
     owner.query(`select draw('ids') as drawn, pass_gate() as epoch`),
     inTransaction(owner, async (client) => ({ rows: [{ drawn: await event(client), epoch: begun.epoch }] })),

@@ -24,7 +24,7 @@ const ofLedger = wholeFolder(folders.first, 'Europe/Paris')
 const tables = ['movement_blocks', 'ledger_blocks'] as const
 
 const stage = forTests(setLossyFailover)
-/** What a process has read of the state that was lost, and what names it. */
+/** What a process has read of the lost state, and the cursor of that state. */
 let lost: { cursor: string; ofYear: KeptDigests; ofLedger: KeptDigests; folder: string }
 
 beforeAll(async () => {
@@ -93,7 +93,10 @@ async function expectDigests(): Promise<void> {
   expect(ledger).toEqual(plainLedgerBlocks(await post('changes', folderId), ledger))
 }
 
-/** As a process that read it from the former primary, or from a standby that was ahead of the new one. */
+/**
+ * Stores digests like a process that read them from the former primary, or from a standby that was ahead of the new
+ * primary.
+ */
 async function keepLost(): Promise<void> {
   const pool = createPool(stage.standby.serviceUrl, { max: 1, applicationName: 'test' })
   await keepBlocks(pool, ofYear, lost.cursor, lost.ofYear)
@@ -124,9 +127,9 @@ test('block digests that survived with their folder are used at once', async () 
       block.sha256 === [year, ledger][i][at].sha256 ? [] : [at],
     ),
   )
-  // Only the block with the changed entry was rendered again, and the forged one was not.
+  // Only the block with the changed entry was rendered again; the block with the forged digest was not.
   expect(changed.map(({ length }) => length)).toEqual([1, 1])
-  // Stored once the answers have ended.
+  // Digests are stored once the answers have ended.
   await until(async () => (await versions()).every((version) => version !== survived))
   for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
   await expectDigests()
@@ -141,7 +144,7 @@ test('after the new epoch has begun, block digests of a lost state are not store
   await expectDigests()
 })
 
-test('a folder that is given the id and version of a lost one by hand does not make its cursor valid again', async () => {
+test('the cursor of a lost folder stays invalid if staff create a folder with the same id and version by hand', async () => {
   const version = lost.folder.split('.')[0]
   await change(
     `insert into folders (schema_id, id, firm_id, name, ledger_version)

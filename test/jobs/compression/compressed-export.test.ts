@@ -1,4 +1,4 @@
-/** Compressed files of full exports over HTTP, read with nothing of the service. */
+/** Compressed files of full exports over HTTP, decompressed by code that is not the service's. */
 import { createHash } from 'node:crypto'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -26,12 +26,12 @@ async function exported(stage: ExportStage, query: Record<string, string>): Prom
 }
 
 async function downloaded(job: JobAnswer, headers: Record<string, string> = {}) {
-  // Clients that accept encodings must get the file as it is, too.
+  // Clients that accept encodings must get the stored bytes, too.
   const response = await fetch(job.url!, { headers: { 'Accept-Encoding': 'gzip, zstd', ...headers } })
   return { response, bytes: Buffer.from(await response.arrayBuffer()) }
 }
 
-/** The content, but for what differs from export to export: its id, and the moment of its snapshot. */
+/** The content without what differs from export to export: its id, and the time of its snapshot. */
 function comparable(format: 'JSON' | 'TRA', content: Buffer): Buffer {
   const text = content.toString('latin1')
   return Buffer.from(

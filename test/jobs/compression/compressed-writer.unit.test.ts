@@ -1,4 +1,4 @@
-/** What a compressed file does with its object in the store, in success and in failure. */
+/** What the compressing writer does with its object in the store, in success and in failure. */
 import { randomFillSync } from 'node:crypto'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { download, exists, writePieces } from '../../support/store-contract.ts'
 
 const stage = forTests(openFolderStage)
 
-/** Half of it noise, so that there are many compressed pieces. */
+/** Half of the content is noise, so that there are many compressed pieces. */
 const content = Buffer.concat([randomFillSync(Buffer.alloc(3_000_000)), Buffer.alloc(3_000_000, 'ledger')])
 
 describe.each([
@@ -34,7 +34,7 @@ describe.each([
   }
 
   test('the object holds one compressed frame, whose bytes depend only on the content', async () => {
-    // Parquet comes from a pipe, in pieces that differ from time to time.
+    // Parquet arrives from a pipe, in pieces whose sizes differ from time to time.
     const [one, other] = await Promise.all([put(content), put(content, 65_536)])
     expect(decompress(one).equals(content)).toBe(true)
     expect(one.equals(other)).toBe(true)
@@ -73,7 +73,7 @@ describe.each([
     const object = await stage.store.create(`1000/${compression}_broken.json`, 'application/json')
     const writer = compressedWriter(object, compression)
     await writePieces(writer, content)
-    // The store refuses whatever comes after an abort.
+    // The store refuses every write after an abort.
     await object.abort()
     await expect(writePieces(writer, content)).rejects.toThrow(StoreError)
     await expect(writer.write(content)).rejects.toThrow(StoreError)

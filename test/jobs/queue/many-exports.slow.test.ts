@@ -18,11 +18,11 @@ const timing = { ...defaultTiming, exports: { ...defaultTiming.exports, pollSeco
 const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
 
 interface Stage extends ExportStage {
-  /** The store. */
+  /** Folder of the store. */
   folder: string
   /** A second process on the same database and store. */
   join(): Promise<TestService>
-  /** Exports that begin wait for a lock until the function that it returns is called. */
+  /** Makes exports that begin wait for a lock, until the returned function is called. */
   hold(): Promise<() => Promise<unknown>>
   /** Triggers this many exports, one after the other. */
   triggered(count: number): Promise<string[]>
@@ -71,7 +71,7 @@ async function stageOf(exportThreads: number): Promise<Stage> {
   }
 }
 
-/** Ids of exports, in the order of the lines. */
+/** Ids of the exports in lines of that event, in order. */
 const logged = ({ lines }: TestService, event: string): string[] =>
   lines.filter((line) => line.includes(`"${event}"`)).map((line) => JSON.parse(line).exportId)
 const begunBy = (service: TestService) => logged(service, 'export.started')
@@ -92,7 +92,7 @@ test('a slot claims the next export when one has ended, in the order of the trig
   await release()
   for (const id of ids) expect((await ended(stage.service.url, stage.company, id)).status).toBe('DONE')
   expect(begunBy(stage.service)).toEqual(ids)
-  // The time in the queue is a stage of each.
+  // Each export has its time in the queue as a stage.
   const queue = { grandlivre_export_stage: 'queue' }
   const samples = await metricsOf(stage.service)
   expect(sumOf(samples, 'grandlivre_export_duration_seconds_count', queue)).toBe(ids.length)
@@ -111,7 +111,7 @@ test('processes share a burst and run each export once; a process that stops ret
   await release()
   await until(async () => (await doneOf(stage)).length >= 10)
   const releaseAgain = await stage.hold()
-  // All that run wait for the lock. A slot that lost its connection has none until the next poll.
+  // All running exports wait for the lock. A slot whose connection was lost has no export until the next poll.
   await until(async () => {
     const waiting = await lockWaits(stage.staff.client, 'accounts')
     return runningIn(second) > 0 && waiting === runningIn(service) + runningIn(second)
@@ -145,7 +145,7 @@ test('a slot whose export failed takes no other export until the next poll or tr
   await rm(stage.folder, { recursive: true, force: true })
   await writeFile(stage.folder, 'no folder')
   await release()
-  // The triggers came while the slot was busy, so it looks once more after the first one.
+  // The triggers came while the slot was busy, so the slot looks for an entry once more after the first export.
   await until(() => logged(stage.service, 'export.interrupted').length === 2)
   for (let requests = 0; requests < 20; requests++) await metricsOf(stage.service)
   expect(begunBy(stage.service)).toEqual(ids.slice(0, 2))

@@ -1,5 +1,5 @@
 /**
- * Full exports to real S3 servers, while the process is killed or the store refuses parts. Long outages are in
+ * Full exports to real S3 servers. Their process is killed, or the store refuses parts. Long outages are in
  * store-outage.slow.test.ts.
  */
 import { expect, type TestContext } from 'vitest'
@@ -13,7 +13,7 @@ import type { FailingStage } from '../../support/stages/failing-stage.ts'
 import { concurrently, exportAt } from '../../support/stages/failing-stage.ts'
 import { until } from '../../support/until.ts'
 
-/** Whether the request uploads that part of the file of that attempt at that export. */
+/** Whether the request uploads that part of the file that this attempt at the export writes. */
 const sends = (request: SeenRequest, part: number, attempt: number, id = ''): boolean =>
   request.part === part && request.path.includes(`${id}/${attempt}-`)
 
@@ -47,7 +47,7 @@ function describeProcess(server: () => S3Server): void {
       const { service, gate } = await stage.startGatedProcess()
       victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
     }
-    // Only once all are busy: a process with a free slot would claim what a killed one leaves.
+    // Kills only once all are busy: a process with a free slot would claim the export of a killed process.
     await Promise.all(
       victims.map(async ({ service, gate, part, id, seen }) => {
         seen.push(await stage.readUpTo(part, gate, service, id))

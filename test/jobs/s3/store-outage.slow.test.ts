@@ -1,7 +1,7 @@
 /**
- * Full exports to real S3 servers through an outage of the store. The outage really lasts thirty seconds: the pauses
- * between tries are made for that, and nothing shorter would cross all of them. The stop of a process has its real
- * bound of five seconds.
+ * Full exports to real S3 servers during an outage of the store. The outage really lasts thirty seconds: the pauses
+ * between tries are made for that, and a shorter outage would not need all of them. A process that stops has its real
+ * limit of five seconds.
  */
 import { expect, type TestContext } from 'vitest'
 import type { Progress } from '../../support/full-export.ts'
