@@ -55,7 +55,7 @@ export const rateBounds = {
   concurrent: [1, 1_000],
 } as const
 
-/** Whether the settings name a database of the operator's own. */
+/** Whether the settings name a database server of the operator. */
 export const namesDatabase = (env = process.env): boolean => Boolean(env['DATABASE_URL'])
 
 /** @throws {ConfigError} naming every missing or malformed setting */
@@ -151,15 +151,16 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     /** Months for which the audit is kept. */
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
-    /** Where metrics are served; if absent, they are not. */
+    /** The address of the metrics; if absent, they are not served. */
     metrics: metrics && { ...metrics, allowedHosts },
     /**
-     * Where traces and metrics are sent by OTLP over HTTP, such as `http://collector:4318`; if absent, they are not.
+     * The address to which traces and metrics are sent by OTLP over HTTP, such as `http://collector:4318`; if absent,
+     * they are not sent.
      */
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
     /** Which share of the traces that begin in this service is recorded, 0 to 1. */
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
-    /** Where staff sign in with a browser; if absent, the console does not run. */
+    /** The address where staff sign in with a browser; if absent, the console does not run. */
     console: listener('CONSOLE'),
     /** Seconds after SIGTERM for which requests are still answered, so that a balancer can turn elsewhere. */
     drainSeconds: wholeNumber('DRAIN_SECONDS', databaseUrl === undefined ? 0 : 10, 0, 600),
@@ -173,7 +174,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   return Object.freeze(config)
 }
 
-/** S3 if S3_ENDPOINT is set, otherwise `dataDir/files`. */
+/** The store is S3 if S3_ENDPOINT is set, otherwise the folder `dataDir/files`. */
 function readStore(
   text: ReadText,
   mistakes: string[],
@@ -216,7 +217,7 @@ function readStore(
   return { publicUrl, store }
 }
 
-/** Limits that the code sets, not the operator. Time limits that tests shorten are in timing.ts. */
+/** Limits that operators do not set. Time limits that tests shorten are in timing.ts. */
 export const limits = {
   /**
    * Bytes that a thread renders before it sends them. Smaller chunks cost more messages, larger ones delay the first
@@ -280,8 +281,8 @@ export const limits = {
   /** Most events in one request to a subscriber (docs/spec/webhooks.md#deliveries). */
   deliveryEventsMax,
   /**
-   * Most bytes of one request to a subscriber, unless a single event has more. By default, Express accepts bodies of up
-   * to 100 KiB.
+   * Most bytes of one request to a subscriber. A request with a single event may have more. By default, Express accepts
+   * bodies of up to 100 KiB.
    */
   deliveryBytesMax,
   /** Most bytes of a response to a delivery that are stored, for staff. */

@@ -131,9 +131,7 @@ const logEvents = {
   /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': warn<{ error: unknown }>(),
   'requestSlots.regained': info<{ slots: number; missing: number }>(),
-  /**
-   * The connection that tells waiting requests of changes was lost. Once it is open again, all of them compare again.
-   */
+  /** The connection for notifications was lost. Once it is open again, all waiting requests compare again. */
   'notifications.lost': warn<{ error: unknown }>(),
   /** A delivery succeeded, will be retried, or has failed until staff replay it. */
   'delivery.sent': debug<DeliveryFields>(),
@@ -145,7 +143,7 @@ const logEvents = {
   'subscription.error': error<{ subscriptionId: string; error: unknown }>(),
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': warn<{ error: unknown }>(),
-  /** METRICS_PORT is served at this address. */
+  /** Metrics are served at this address. */
   'metrics.listening': info<{ url: string }>(),
   /** The collector accepted no metrics or no traces. Logged once until it accepts some. */
   'telemetry.notSent': warn<{ signal: 'metrics' | 'traces'; error: unknown }>(),

@@ -47,7 +47,7 @@ export async function checkConnection(client: ClientBase, expected: Expected): P
 }
 
 /**
- * Opens one connection outside any pool. It emits `error` when it is lost; without a listener that would end the
+ * Opens one connection outside any pool. A lost connection emits `error`; without a listener, that would end the
  * process.
  * @throws {UnsafeConnection} naming every cause; after any error the connection is closed
  */

@@ -44,7 +44,7 @@ export interface Database extends DatabaseUrls {
   close(): Promise<void>
 }
 
-/** How to open a database, as the process that opens it decides. */
+/** The choices of the process that opens a database. */
 export type Opening = Pick<MigrateOptions, 'check' | 'onStep' | 'migrates'>
 
 type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
@@ -171,7 +171,7 @@ async function openServer(
   const { ownerUrl, directUrl } = urls
   const checkDirect = () => checkServiceAddress(asAddress(directUrl), setting)
   try {
-    // Checked before anything is locked or changed.
+    // These checks come before anything is locked or changed.
     const isChecked = await checkDirect().then(() => true, unlessRoleIsYetToCome)
     if (isChecked) await checkRequests()
     let applied: number[] = []

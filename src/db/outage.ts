@@ -128,7 +128,7 @@ export function isPoolerRefusal(error: unknown): boolean {
 }
 
 /**
- * Messages of pg itself. They may come from a pooler that has no free session or cannot reach the server: it sends
+ * Messages of pg itself. The cause may be a pooler that has no free session or cannot reach the server, and so sends
  * nothing at first.
  */
 const silence = /^(Query read timeout|Connection terminated due to connection timeout|timeout expired)$/
@@ -141,8 +141,8 @@ const readOnlyRemedy =
   'the address does not lead to the primary.'
 
 /**
- * The same error for the log. If it may come from a pooler, or the server is read-only, it says what operators do about
- * it.
+ * Returns the error for the log. If it may come from a pooler, or the server is read-only, its message also says what
+ * operators can do.
  */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error

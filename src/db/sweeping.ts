@@ -97,8 +97,8 @@ async function sweepAlone(
 }
 
 /**
- * Waits for a sweep unless the service stops. A store that does not respond delays a step for minutes, and a stopping
- * service must first requeue the exports in progress.
+ * Waits for a sweep, but no longer than until the service stops. A store that does not respond delays a step for
+ * minutes, and a stopping service must first requeue the exports in progress.
  */
 async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()

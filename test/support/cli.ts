@@ -16,7 +16,7 @@ export interface CommandResult {
   error: string
 }
 
-/** The address of the owner, with settings that differ. */
+/** The owner's address, alone or with further settings. */
 type At = string | { ownerUrl: string; env: Record<string, string> }
 
 /** Runs a staff command in this process. */

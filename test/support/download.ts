@@ -9,7 +9,7 @@ export interface Download {
   status: number
   headers: IncomingHttpHeaders
   trailers: Record<string, string | undefined>
-  /** As received: compressed if the response was. */
+  /** The bytes as received: compressed if the response was compressed. */
   bytes: Buffer
   /** The decoded body as text. */
   text: string
@@ -20,7 +20,7 @@ export interface Download {
   sha256: string
 }
 
-/** The whole response. Rejects with the error of a broken transfer. */
+/** Reads the whole response. Rejects with the error of a broken transfer. */
 export async function download(
   url: string,
   headers: Record<string, string | string[]>,
@@ -45,7 +45,7 @@ export async function download(
   }
 }
 
-/** The response as soon as its headers arrive, with its body unread. */
+/** Returns the response as soon as its headers arrive, with its body unread. */
 export async function open(
   url: string,
   headers: Record<string, string | string[]>,

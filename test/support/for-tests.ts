@@ -1,9 +1,9 @@
-/** What the tests of a file, or of a `describe`, share, and what each of them has for itself. */
+/** Opens what the tests of a file or a `describe` share, or what each of them has for itself. */
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 
 const endings = ['close', 'drop', 'stop', 'end'] as const
 
-/** Closed by the first of `endings` that it has. */
+/** Has at least one of the methods of `endings`; the first one closes it. */
 type Closable = {
   [ending in (typeof endings)[number]]: Record<ending, () => unknown>
 }[(typeof endings)[number]]
@@ -32,7 +32,7 @@ function openedBy<Opened extends Closable>(
     opened = await open()
   })
   after(async () => {
-    // Undefined if it did not open.
+    // `opened` is undefined if opening failed.
     const ending = endings.find((name) => opened && name in opened)
     if (ending) await (opened as Record<typeof ending, () => unknown>)[ending]()
     opened = undefined

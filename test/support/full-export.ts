@@ -34,8 +34,8 @@ export function trigger(
 }
 
 /**
- * Like `trigger`, under load: a request that gets no database connection within five seconds, as on a slow
- * machine, is answered 503 and sent again, as partners do.
+ * Like `trigger`, under load. A request that gets no database connection within five seconds, as on a slow machine, is
+ * answered with 503. It is sent again, as partners do.
  */
 export async function triggerAmongMany(
   url: string,

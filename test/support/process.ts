@@ -9,8 +9,8 @@ import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
 
 /**
- * For every process of the project that a test starts. Without the compile cache of the run, each would spend a
- * second of processor time on stripping types.
+ * The environment of every process of the project that a test starts. Without the compile cache of the run, each
+ * process would spend a second of processor time on stripping types.
  */
 export const environment = {
   PATH: process.env['PATH'],
@@ -20,7 +20,7 @@ export const environment = {
 /** A program that collects what it prints. */
 export interface RunningProgram {
   child: ChildProcess
-  /** Grows. */
+  /** The output so far. */
   output: { out: string; error: string }
   /** Exit code and signal. */
   ended: Promise<[number | null, string | null]>
@@ -41,13 +41,13 @@ export function runNode(words: string[], env: NodeJS.ProcessEnv, cwd?: string): 
 
 export interface RunningService {
   url: string
-  /** Whether it has logged that event, of that export if given. */
+  /** Whether the service has logged that event, for that export if one is given. */
   logged(event: string, exportId?: string): boolean
 }
 
 export interface ServiceProcess extends RunningService {
   child: ChildProcess
-  /** Lines of its log until now. */
+  /** Lines of the log until now. */
   log(): string[]
   /** Exit code and signal. */
   ended: Promise<[number | null, string | null]>
@@ -55,17 +55,20 @@ export interface ServiceProcess extends RunningService {
   kill(): Promise<void>
 }
 
-/** Of every service under test, unless its own settings differ. */
+/** Settings of every service under test, unless its own settings differ. */
 export const serviceSettings = {
   PORT: '0',
   MASTER_KEY: testMasterKey.toString('hex'),
   RATE_LIMIT_REQUESTS: '100000',
   EXPORT_THREADS: '1',
-  // No balancer sends them requests.
+  // No balancer sends requests to these services.
   DRAIN_SECONDS: '0',
 }
 
-/** See RunningService. @param lines its log */
+/**
+ * Whether the log has that event, for that export if one is given.
+ * @param lines the log of the service
+ */
 export function logged(lines: string[], event: string, exportId = ''): boolean {
   return lines.some((line) => line.includes(`"event":"${event}"`) && line.includes(exportId))
 }

@@ -73,7 +73,7 @@ export async function startReceiver(...secrets: string[]) {
     behave(response, received, path.requests.length)
   }
   const server = createServer((request, response) => {
-    // A request that was cut off is ignored.
+    // Ignores a request that was cut off.
     receive(request, response).catch(() => response.destroy())
   })
   let connections = 0
@@ -93,7 +93,7 @@ export async function startReceiver(...secrets: string[]) {
     behave: (path: string, behaviour: Behaviour) => void behaviours.set(path, behaviour),
     /** The most concurrent requests to a path. */
     atOnce: (path: string) => of(path).most,
-    /** Connections to it so far, over TLS too, which it does not understand. */
+    /** How many connections it has had, including those over TLS, which it does not understand. */
     connections: () => connections,
     /** From now on, deliveries must be signed with this secret. */
     expectSecret: (secret: string) => void secrets.splice(0, secrets.length, secret),

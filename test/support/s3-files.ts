@@ -44,7 +44,10 @@ export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3
   }
 }
 
-/** A server that has just started may answer a first request and reset the next. @throws {StoreError} that will not pass */
+/**
+ * A server that has just started may answer a first request and reset the next connection.
+ * @throws {StoreError} if the error is lasting
+ */
 async function isReachable(store: ObjectStore): Promise<boolean> {
   try {
     await store.check()

@@ -56,7 +56,7 @@ export function describeStore(name: string, open: () => Promise<StoreStage>): vo
   describe(name, () => {
     const stage = forTests(open)
 
-    test('checks out, whether it was used before or not', async () => {
+    test('passes its check, whether it was used before or not', async () => {
       await stage.store.check()
       await stage.store.check()
     })
@@ -96,7 +96,7 @@ function describeWriting(stage: StoreStage): void {
     await store.remove(key)
   })
 
-  test('keeps objects apart that are written concurrently', async () => {
+  test('does not mix objects that are written concurrently', async () => {
     const { store } = stage
     const written = Array.from({ length: 4 }, () => ({ key: freshKey(), content: randomBytes(part + 1_000) }))
     await Promise.all(written.map(({ key, content }) => put(store, key, content)))
@@ -188,7 +188,7 @@ function describeFailing(stage: StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('has left nothing as soon as any of several aborts returns', async () => {
+  test('has removed everything when the first of several aborts returns', async () => {
     const { store, leftovers } = stage
     for (let i = 0; i < 20; i++) {
       const writer = await store.create(freshKey(), 'application/json')
@@ -200,7 +200,7 @@ function describeFailing(stage: StoreStage): void {
     }
   })
 
-  test('fails a write that is under way when it is aborted', async () => {
+  test('fails a running write when the object is aborted', async () => {
     const { store, leftovers } = stage
     const writer = await store.create(freshKey(), 'application/json')
     const writing = writePieces(writer, randomBytes(6 * part)).then(
@@ -288,7 +288,7 @@ function describeLinks(stage: StoreStage): void {
     const { store } = stage
     const key = freshKey()
     await put(store, key, content)
-    // That it works at first is checked by other tests; this one may be too slow to see it.
+    // Other tests check that the address works at first; this test may be too slow to see it.
     const url = await store.signedUrl(key, 'a.json', 1)
     await until(async () => (await status(url)) !== 200)
     expect([403, 410]).toContain(await status(url))
@@ -333,7 +333,7 @@ function describeHousekeeping(stage: StoreStage): void {
       [...begun.slice(0, 3), '5000/a/1-done.json', '5000/a/2-done.json', '5000/a/b/1-done.json'].sort(),
     )
     expect(await keysOf(store, later())).toEqual(stay.toSorted())
-    // Of the unfinished objects, the cleared ones have failed, and the others still complete.
+    // The unfinished objects that were cleared have failed, and the others still complete.
     const outcomes = await Promise.allSettled([
       writers[0]!.complete({ bytes: 10 }),
       writers[1]!.complete({ bytes: 10 + 5 * part }),
@@ -349,14 +349,14 @@ function describeHousekeeping(stage: StoreStage): void {
     expect(await leftovers()).toEqual([])
   })
 
-  test('clears a missing folder, and one with everything in it', async () => {
+  test('clears a missing folder without an error, and all of a folder if everything is chosen', async () => {
     const { store, leftovers } = stage
     await store.clear('6000/never', () => true)
     await put(store, '6000/a/done.json', randomBytes(10))
     const writers = await Promise.all(['x', 'y'].map((name) => store.create(`6000/a/${name}`, 'text/plain')))
     await store.clear('6000/a', () => true)
     expect(await leftovers()).toEqual([])
-    // Nothing of the folder comes back, either.
+    // No object of the folder comes back, either.
     for (const writer of writers) await expect(writer.complete({ bytes: 0 })).rejects.toThrow(StoreError)
     expect(await leftovers()).toEqual([])
   })

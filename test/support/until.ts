@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Between two looks at something in this process. */
+/** Milliseconds between two checks of a condition in this process. */
 const memoryMs = 5
-/** Between two requests; see until. */
+/** Milliseconds between two checks of a condition that sends a request; see until. */
 const requestMs = { least: 50, most: 250 }
 
 /**

@@ -112,7 +112,7 @@ interface Joined {
   port: number
 }
 
-/** The running server, or a new one. */
+/** Joins the running server, or starts a new one. */
 async function joinServer(
   cluster: Cluster,
   programs: Programs,
@@ -166,7 +166,7 @@ async function reachServer(cluster: Cluster, onAbsence: () => Promise<boolean>):
   }
 }
 
-/** A connection that holds the shared lock; undefined if the server is gone or stopping. */
+/** Opens a connection that holds the shared lock; undefined if the server is gone or stopping. */
 async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | undefined> {
   const holder = new pg.Client({
     host: '127.0.0.1',
@@ -320,7 +320,7 @@ function isPostmaster(pid: number, cluster: Cluster): boolean {
  */
 function removeStaleLockFile(cluster: Cluster): void {
   const found = readLockFile(cluster)
-  // No id yet: PostgreSQL is writing the file.
+  // If the file has no id, PostgreSQL is still writing it.
   if (found && found.pid > 0 && !isPostmaster(found.pid, cluster))
     unlinkSync(join(cluster.path, 'postmaster.pid'))
 }

@@ -1,5 +1,5 @@
 /**
- * Gauges, and counters that are kept elsewhere, as they are when metrics are collected. This replaces the observable
+ * Reads gauges, and counters that are kept elsewhere, when metrics are collected. This replaces the observable
  * instruments of OpenTelemetry's SDK, which go on showing what was observed once: the last queue of a database that is
  * away would be shown forever, and so would the connections of a closed pool.
  */

@@ -1,4 +1,4 @@
-/** The cluster of `ops/patroni/`, as `ops/patroni/try` starts it, and what may happen to its nodes. */
+/** The cluster of `ops/patroni/`, started as by `ops/patroni/try`, and the faults that its nodes may have. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -10,7 +10,7 @@ import { patroniFiles } from '../ops/patroni.ts'
 import { type Proxy as Connection, startProxy } from '../servers/proxy.ts'
 import { until } from '../until.ts'
 
-/** What a node says of itself; what others say of it may be seconds old. */
+/** The state that a node reports of itself. The state that others report of it may be seconds old. */
 interface Node {
   name: string
   isLeader: boolean
@@ -20,7 +20,7 @@ interface Node {
 
 export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
-/** A standby that does not stream after so long cannot be rewound. */
+/** A standby that does not stream after this time cannot be rewound. */
 const reinitializeMs = 45_000
 
 /** See `ops/patroni/try`. */
@@ -113,10 +113,10 @@ export async function startCluster(count: number) {
   return {
     /** The address for writing, as the owner of the database. */
     ownerUrl: addressOf(2),
-    /** Through PgBouncer, and of a standby: as the login `web`, which the caller makes. */
+    /** The address of a standby through PgBouncer, with the login `web`, which the caller creates. */
     replicasUrl: addressOf(3, 'web'),
     poolerUrl: addressOf(4, 'web'),
-    /** Those that answer. */
+    /** The nodes that answer. */
     nodes,
     leader,
     /** Waits until every node is in its place; a node that cannot be rewound is rebuilt. */
@@ -125,7 +125,7 @@ export async function startCluster(count: number) {
       await asked('/config', 'PATCH', { synchronous_mode: wanted })
       isSynchronous = wanted
       await settle()
-      // What Patroni says is true a round before the primary no longer waits for a standby.
+      // Patroni reports the change one round before the primary no longer waits for a standby.
       await until(async () => ((await standbyNames(addressOf(2))) !== '') === wanted)
     },
     switchover: async () => asked('/switchover', 'POST', { leader: await leader() }),
@@ -136,13 +136,13 @@ export async function startCluster(count: number) {
     },
     killPostgres: async (node: string) => signal([await pidOf(`${node}/postmaster.pid`)], 'SIGKILL'),
     startNode,
-    /** Stops Patroni and PostgreSQL in the middle of what they do, until the answer is called. */
+    /** Freezes Patroni and PostgreSQL, until the returned function is called. */
     freeze: async (node: string) => {
       const all = [await pidOf(`${node}.pid`), ...(await postgresOf(node))]
       signal(all, 'SIGSTOP')
       return () => signal(all, 'SIGCONT')
     },
-    /** Keeps the log of this node from its standbys, while it goes on. */
+    /** Withholds the log of this node from its standbys, while the node continues. */
     holdLog: async (node: string) => {
       const postgres = await postgresOf(node)
       const senders = await Promise.all(
@@ -153,7 +153,7 @@ export async function startCluster(count: number) {
         'SIGSTOP',
       )
     },
-    /** Between Patroni of this node and etcd: refuses connections, or swallows what is sent. */
+    /** Breaks the connection between Patroni of this node and etcd: refuses connections, or swallows what is sent. */
     cutEtcd: async (node: string, how: 'refused' | 'silent') => {
       const connection = connections.get(node)!
       if (how === 'silent') {
@@ -164,7 +164,7 @@ export async function startCluster(count: number) {
       return () => connection.restore()
     },
     stop: async () => {
-      // One that is stopped would not end.
+      // A frozen process would not end.
       for (const name of names)
         signal(
           [await pidOf(`${name}.pid`).catch(() => 0), ...(await postgresOf(name).catch(() => []))].filter(
@@ -180,7 +180,7 @@ export async function startCluster(count: number) {
   }
 }
 
-/** For which standbys the primary waits. */
+/** The names of the standbys that the primary waits for. */
 async function standbyNames(url: string): Promise<string> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -199,7 +199,7 @@ function signal(pids: number[], name: NodeJS.Signals): void {
     try {
       process.kill(pid, name)
     } catch (error) {
-      // It has ended by itself.
+      // The process has already ended.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   }
@@ -214,7 +214,7 @@ async function titleOf(pid: number): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')
 }
 
-/** The first of as many neighbouring ports as a cluster needs, on which nothing listens. */
+/** The first of the neighbouring free ports that a cluster needs. */
 async function freePorts(): Promise<number> {
   for (
     let first = 15_000 + Math.floor(Math.random() * 400) * 32;

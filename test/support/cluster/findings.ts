@@ -1,4 +1,4 @@
-/** What must never happen at a failover, counted, and the names that are watched for it. */
+/** Counts what must never happen at a failover, and keeps the names that are watched for it. */
 import { createHash } from 'node:crypto'
 
 export const faults = [
@@ -18,15 +18,15 @@ export const faults = [
 
 export type Fault = (typeof faults)[number]
 
-/** Details of a fault; more of the same say nothing new. */
+/** Most details of one fault: further details say nothing new. */
 const detailsMax = 5
 
 export class Findings {
   counts: Partial<Record<Fault, number>> = {}
   details: string[] = []
-  /** How often each harmless thing has happened. */
+  /** How often each harmless event has happened. */
   readonly notes: Record<string, number> = {}
-  /** SHA-256 of the contents by their names. */
+  /** SHA-256 of each content, by its name. */
   readonly #contents = new Map<string, string>()
   /** Names that have been counted. */
   readonly #counted = new Set<string>()
@@ -41,7 +41,7 @@ export class Findings {
     this.notes[what] = (this.notes[what] ?? 0) + 1
   }
 
-  /** Whether the name stands for this content alone, as far as anybody has seen. Counts each name once. */
+  /** Adds the fault if the name stood for another content before, once for each name. */
   name(fault: Fault, name: string, content: string): void {
     const digest = createHash('sha256').update(content).digest('hex')
     const before = this.#contents.get(name)
@@ -51,7 +51,7 @@ export class Findings {
     this.add(fault, `${name} stands for ${before.slice(0, 12)} and ${content.slice(0, 160).trimEnd()}`)
   }
 
-  /** What has been found since the last call. */
+  /** The findings since the last call. */
   take(): { counts: Partial<Record<Fault, number>>; details: string[] } {
     const { counts, details } = this
     this.counts = {}
@@ -60,7 +60,10 @@ export class Findings {
   }
 }
 
-/** Work that goes on until it is paused or stopped. What a server that is away causes is no fault; the next turn tries again. */
+/**
+ * Work that repeats until it is paused or stopped. A failure because a server is away is no fault; the next turn tries
+ * again.
+ */
 export interface Loop {
   /** Waits for the end of the present turn. */
   pause(): Promise<void>
@@ -68,10 +71,10 @@ export interface Loop {
   stop(): Promise<void>
 }
 
-/** A request, statement or program did not come to its end. */
+/** A request, statement or program did not end. */
 export class Unanswered extends Error {}
 
-/** @param onError of a turn, other than Unanswered */
+/** @param onError called with an error of a turn, except Unanswered */
 export function repeat(everyMs: number, turn: () => Promise<void>, onError: (error: Error) => void): Loop {
   let state = 'running' as 'running' | 'paused' | 'stopped'
   let wake = Promise.withResolvers<void>()

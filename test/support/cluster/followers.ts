@@ -1,4 +1,6 @@
-/** Copies of one exercice each, kept in step by `since`, and a prober that asks whether its answer still holds. */
+/**
+ * Copies, each of one exercice and kept in step by `since`. Also a prober that asks whether its answer is still valid.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { applyDelta, readDelta } from '../changes/apply-delta.ts'
@@ -12,7 +14,7 @@ export interface Year {
 
 const ndjson = { Accept: 'application/x-ndjson' }
 
-/** Of the caller's firm. */
+/** Path of the movements of an exercice of the caller's firm. */
 function movements({ exerciceId }: Year): string {
   return `/api/v1/mad/movements?version=1.0.0&idExercice=${exerciceId}`
 }
@@ -25,7 +27,7 @@ async function whole(caller: Caller, year: Year, more: Record<string, string> = 
   return { ...answer, cursor, etag: String(answer.headers.etag) }
 }
 
-/** Every state of an exercice that anybody holds, by its cursor. */
+/** Records a state of an exercice that a caller holds, by its cursor. */
 function seen({ findings }: Caller, { exerciceId }: Year, cursor: string, text: string): void {
   findings.name('cursors that name two contents', `exercice ${exerciceId}, cursor ${cursor}`, text)
 }
@@ -54,10 +56,10 @@ export function startFollower(caller: Caller, year: Year, wait: number) {
     caller.findings.add('copies that are wrong', `exercice ${year.exerciceId}: ${error.message}`)
   return {
     loop: repeat(50, () => step(wait), broken),
-    /** Brings the copy up to date and compares it with the database. Only while nothing changes. */
+    /** Brings the copy up to date and compares it with the database. Call it only while nothing changes. */
     check: async (owner: Pool) => {
       let present = await patiently(() => whole(caller, year))
-      // A cursor that is refused is given up in the first of these.
+      // The first of these turns gives up a refused cursor.
       for (let turn = 0; turn < 4 && copy?.cursor !== present.cursor; turn += 1) {
         await patiently(() => step(0))
         present = await patiently(() => whole(caller, year))
@@ -108,9 +110,9 @@ function totalsOfLines(text: string): string {
   return `${count} movements, ${debit} ${credit}`
 }
 
-/** ETags that a request can name. */
+/** Most ETags that one request names. */
 const etagsOfRequest = 40
-/** The last ones are asked for again. */
+/** Most ETags that are kept; requests name the latest of them. */
 const etagsKept = 400
 
 export function startProber(caller: Caller, year: Year) {
@@ -128,12 +130,12 @@ export function startProber(caller: Caller, year: Year) {
     const some = [...known.keys()].slice(-etagsOfRequest)
     const answer = await whole(caller, year, some.length === 0 ? {} : { 'If-None-Match': some.join(', ') })
     if (answer.status === 200) remember(answer)
-    // What it vouches for is the state of this cursor.
+    // A 304 states that the known content is the state of this cursor.
     else seen(caller, year, answer.cursor, known.get(answer.etag) ?? '')
   }
   return {
     loop: repeat(150, probe, (error) => findings.add('stale 304', error.message)),
-    /** No ETag of another content is honoured. Only while nothing changes. */
+    /** Checks that no ETag of another content is answered with 304. Call it only while nothing changes. */
     check: async () => {
       const present = await patiently(() => whole(caller, year))
       remember(present)

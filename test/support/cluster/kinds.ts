@@ -1,4 +1,4 @@
-/** What happens to a cluster, kind after kind. */
+/** The kinds of failovers: what happens to a cluster in each. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { until } from '../until.ts'
@@ -7,9 +7,9 @@ import type { Writers } from './writers.ts'
 
 export interface Kind {
   name: string
-  /** What was acknowledged is never lost. */
+  /** Whether no acknowledged commit may be lost. */
   isSynchronous: boolean
-  /** Before one of the followers falls asleep. */
+  /** Called before one of the followers falls asleep. */
   prepare?(cluster: Cluster, primary: string, writers: Writers, random: Random): Promise<void>
   happen(cluster: Cluster, primary: string, random: Random): Promise<Happened>
 }
@@ -17,7 +17,7 @@ export interface Kind {
 interface Happened {
   /** The node that another one replaces as primary. */
   replaced?: string
-  /** Makes the node well again, once writes are back. */
+  /** Repairs the node, once writes are possible again. */
   mend(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ const kill = async (cluster: Cluster, primary: string) => {
   return { replaced: primary, mend: async () => cluster.startNode(primary) }
 }
 
-/** How long a primary stays frozen beyond its lease, whose `ttl` is 20 s, at least. */
+/** The least time for which a primary stays frozen beyond its lease, whose `ttl` is 20 s. */
 const beyondLeaseMs = 3_000
 
 export const kinds: Kind[] = [
@@ -91,7 +91,7 @@ export const kinds: Kind[] = [
     isSynchronous: true,
     happen: async (cluster, primary) => {
       const first = await kill(cluster, primary)
-      // Only a synchronous standby is promoted, so there must be one of the next primary.
+      // Only a synchronous standby is promoted, so the next primary must have one.
       await until(async () => (await cluster.leader()) !== first.replaced)
       await first.mend()
       await until(async () => (await cluster.nodes()).some(({ isSynchronous }) => isSynchronous))

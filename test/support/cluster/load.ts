@@ -72,16 +72,16 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
       writers,
       /** The follower that sleeps during the failover. */
       sleeper,
-      /** All of it. */
+      /** Resumes all work. */
       go: async () => {
         if (isAtWork) return
         isAtWork = true
         sync.start()
         for (const loop of loops) loop.resume()
       },
-      /** Nothing changes until `go`. */
+      /** Pauses all work: nothing changes until `go`. */
       rest,
-      /** While it rests. */
+      /** Checks all copies. Call it while the work is paused. */
       check: async () => {
         for (const follower of [...followers, sleeper]) await follower.check(owner)
         await prober.check()
@@ -106,7 +106,7 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
   }
 }
 
-/** As docs/operators/scaling.md#a-pooler has it. */
+/** The statements of docs/operators/scaling.md#a-pooler. */
 const loginOfPooler = (url: string) => [
   `create role web login password '${new URL(url).password}'`,
   'grant grandlivre_service to web with set true',
@@ -117,7 +117,7 @@ const loginOfPooler = (url: string) => [
 
 const read = new WeakMap<ServiceProcess, number>()
 
-/** Answers 500 since the last call, to whomever, with what their request failed of. */
+/** Records the answers 500 since the last call, each with the error of its request. */
 function findFailedRequests(service: ServiceProcess, findings: Findings): void {
   if (service.child.exitCode !== null)
     throw new Error(`A process of the service ended with ${service.child.exitCode}`)

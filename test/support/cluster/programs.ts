@@ -15,12 +15,17 @@ import { type Caller, expected, read } from './read.ts'
 
 export interface Sync {
   start(): void
-  /** Ends it, brings the copy to the present state, and proves its rows. Only while nothing changes. */
+  /**
+   * Ends the program, brings the copy to the present state, and proves its rows. Call it only while nothing changes.
+   */
   check(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Follows the whole firm. @param env of the partner */
+/**
+ * Follows the whole firm.
+ * @param env environment of the partner
+ */
 export function syncOf({ findings }: Caller, env: Record<string, string>, out: string): Sync {
   const to = ['--to', join(out, 'firm.sqlite')]
   let following: RunningCommand | undefined
@@ -50,7 +55,7 @@ export function syncOf({ findings }: Caller, env: Record<string, string>, out: s
   }
 }
 
-/** Pulls an exercice again and again; half of the runs are killed, and the next one goes on. */
+/** Pulls an exercice again and again. Half of the runs are killed, and the next run resumes. */
 export function startPulls(
   caller: Caller,
   env: Record<string, string>,
@@ -90,7 +95,7 @@ export function startPulls(
   }
 }
 
-/** @param owner forgets earlier exports, so that the next one is not answered by one of the last hour */
+/** @param owner its connection retires earlier exports, so that none of them answers the next trigger */
 export function startExports(caller: Caller, owner: Pool, folderId: string): Loop {
   const { findings } = caller
   const headers = { 'society-id': folderId }

@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 export interface Caller {
-  /** Of the processes of the service; requests go to each in turn. */
+  /** Addresses of the processes of the service; requests go to each in turn. */
   urls: string[]
   headers: Record<string, string>
   findings: Findings
@@ -22,8 +22,8 @@ const agent = new Agent({ keepAlive: false })
 let turns = 0
 
 /**
- * The whole answer.
- * @throws {Unanswered} if it broke off, or the service is not there
+ * Reads the whole answer.
+ * @throws {Unanswered} if the answer broke off, or the service is not there
  */
 export async function read(
   { urls, headers, findings }: Caller,

@@ -1,4 +1,4 @@
-/** The record of all failovers so far, in all sittings. */
+/** The record of all failovers so far, of all runs. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { type Fault, faults } from './findings.ts'
 
@@ -8,7 +8,7 @@ export interface Failover {
   kind: string
   /** Acknowledged commits that the database lacks afterwards. */
   lost: number
-  /** The longest pause between two of them. */
+  /** The longest pause between two acknowledged commits. */
   secondsWithoutWrites: number
   found: Partial<Record<Fault, number>>
   details: string[]
@@ -26,7 +26,7 @@ export async function record(path: string, failover: Failover): Promise<void> {
     const all = failovers.filter((each) => each.kind === kind).map((each) => each.secondsWithoutWrites)
     seconds[kind] = `${Math.min(...all)} to ${Math.max(...all)} (${all.length})`
   }
-  // With a probability of 95 %, what never happened in n cases happens in at most 3/n of them.
+  // With a probability of 95 %, an event that did not happen in n cases happens in at most 3/n of them.
   const percent = Math.min(100, 300 / count).toFixed(1)
   const bound = `what was found in none of ${count} happens in at most ${percent} % of failovers, with 95 % confidence`
   await writeFile(

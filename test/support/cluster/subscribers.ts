@@ -1,4 +1,4 @@
-/** Two subscriptions of the firm: one with a receiver that records, one that is read by number. */
+/** Two subscriptions of the firm: the receiver of one records its events, the other is read by number. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Receiver, startReceiver } from '../receiver.ts'
 import { repeat } from './findings.ts'
@@ -18,7 +18,7 @@ export async function startSubscribers(caller: Caller, secret: string) {
     await subscribe(caller, null),
   ] as const
   let checked = 0
-  /** The last number that was read of each. */
+  /** The last number that was read of each subscription. */
   const after = new Map([
     [posted, 0],
     [polled, 0],
@@ -40,7 +40,8 @@ export async function startSubscribers(caller: Caller, secret: string) {
     const events = JSON.parse(text) as Numbered[]
     for (const numbered of events) see(subscription, numbered)
     const last = events.at(-1)
-    // A number beyond what a lost server gave is found from there on; one before it, in `check`.
+    // Reads on after the last number. New numbers after a failover lie beyond those of the lost server; `check` reads
+    // the earlier ones.
     if (last) after.set(subscription, Number(last.sequence))
     return Number(headers['x-latest-sequence'])
   }
@@ -55,10 +56,10 @@ export async function startSubscribers(caller: Caller, secret: string) {
   }
   return {
     loop: repeat(300, async () => void (await readOn(polled)), noteOf(caller)),
-    /** Everything that was delivered or can be read has its own number. */
+    /** Checks that every event that was delivered or can be read has its own number. */
     check: async () => {
       for (const subscription of [posted, polled]) {
-        // From the beginning: a number that was used again need not be the last one.
+        // Reads from the beginning: a number that was used again need not be the last one.
         after.set(subscription, 0)
         let latest: number | Error = Number.NaN
         for (let failed = 0; after.get(subscription) !== latest && failed < 100; ) {

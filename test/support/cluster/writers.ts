@@ -1,4 +1,4 @@
-/** What writes while servers are lost: bookkeepers in SQL, imports of FEC files, and a clock of commits. */
+/** Writers that continue while servers are lost: bookkeepers in SQL, imports of FEC files, and a clock of commits. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -13,13 +13,13 @@ import { fecFile, ledger } from '../ledgers/fec-file.ts'
 import { type Findings, type Loop, repeat, Unanswered } from './findings.ts'
 
 export interface Writers {
-  /** Commits that were acknowledged. */
+  /** Number of acknowledged commits. */
   commits(): number
-  /** The longest time without one that ended after this moment (of `performance.now()`), in milliseconds. */
+  /** The longest pause between acknowledged commits since this moment (of `performance.now()`), in milliseconds. */
   longestPause(since: number): number
-  /** When the last one was acknowledged. */
+  /** When the last commit was acknowledged. */
   lastAt(): number
-  /** How many acknowledged ones the database lacks; it forgets them. */
+  /** How many acknowledged commits the database lacks. Forgets them afterwards. */
   lost(): Promise<number>
   loops: Loop[]
   close(): Promise<void>
@@ -28,15 +28,15 @@ export interface Writers {
 export interface WritersParts {
   ownerUrl: string
   folders: FolderKey[]
-  /** Gets imports. */
+  /** The folder that gets imports. */
   imported: FolderKey
-  /** For files. */
+  /** The folder for files. */
   out: string
   findings: Findings
   seed: number
 }
 
-/** A statement that has no answer after so long leads to a server that is gone. */
+/** A statement without an answer after this time leads to a server that is gone. */
 const statementMs = 5_000
 
 export function startWriters({ ownerUrl, folders, imported, out, findings, seed }: WritersParts): Writers {
@@ -44,7 +44,7 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
   const clock = connect(ownerUrl, findings)
   const second = connect(ownerUrl, findings)
   const times: number[] = []
-  /** Entries that are there, each with its commit. */
+  /** The ids of existing entries, each with its commit. */
   const kept = new Map<string, number>()
   let documents = 0
   let ticks = 0
@@ -53,10 +53,11 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
   const bookkeeper = (own: typeof connection, random: Random) => async () => {
     const added: string[] = []
     const dropped = random.chance(0.1) ? [...kept.keys()].at(-1) : undefined
-    // Whether it is there or not, if the commit is not acknowledged.
+    // Forgets it first: without an acknowledgement, the entry may or may not be there.
     if (dropped !== undefined) kept.delete(dropped)
     await own.transaction(async (client) => {
-      // All of them in their order: more versions than PostgreSQL logs of a sequence ahead, without deadlocks.
+      // Changes all folders in their order, which avoids deadlocks, and draws more versions than PostgreSQL logs ahead
+      // of a sequence.
       for (const key of folders) {
         if (random.chance(0.5)) await correct(client, key, random)
         else added.push(...(await addEntry(client, key, findings)))
@@ -152,7 +153,10 @@ async function addEntry(client: pg.Client, key: FolderKey, findings: Findings): 
 }
 let draws = 0
 
-/** As an import draws; a server logs 32 values of a sequence ahead, so a few that were lost would not come again. */
+/**
+ * Blocks of ids drawn for one entry, as an import draws them. PostgreSQL logs 32 values of a sequence ahead, so a few
+ * lost draws would go unnoticed.
+ */
 const blocksOfEntry = 8
 
 async function deleteEntry(client: pg.Client, id: string): Promise<void> {
@@ -161,7 +165,7 @@ async function deleteEntry(client: pg.Client, id: string): Promise<void> {
   await client.query(`delete from grandlivre.entries where id in (${drafts})`, [id])
 }
 
-/** A connection that is opened again after each failure. */
+/** A connection that opens again after each failure. */
 function connect(url: string, findings: Findings) {
   let client: pg.Client | undefined
   const end = async () => {
@@ -171,7 +175,7 @@ function connect(url: string, findings: Findings) {
   }
   return {
     end,
-    /** @throws {Unanswered} if it was not acknowledged, with or without an effect */
+    /** @throws {Unanswered} if the commit was not acknowledged, whether or not it took effect */
     async transaction<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
       try {
         if (!client) {
@@ -192,7 +196,7 @@ function connect(url: string, findings: Findings) {
         const { message, code } = error as Error & { code?: string }
         if (code === '23505') findings.add('ids drawn twice', message)
         findings.note(`writers: ${message.slice(0, 80)}`)
-        // Ended without waiting: its server may be frozen.
+        // Not awaited: the server of the connection may be frozen.
         void end()
         throw new Unanswered(String(error))
       }

@@ -9,14 +9,14 @@ import { createServer } from 'node:tls'
 
 export type TlsServer = Awaited<ReturnType<typeof startTlsServer>>
 
-/** It answers nothing: clients see its certificate when they connect. */
+/** The server answers nothing: clients see its certificate when they connect. */
 export async function startTlsServer(until: Date) {
   const server = createServer(await selfSigned(until), (socket) => void socket.on('error', () => {}))
   server.on('tlsClientError', () => {})
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
-    /** Presents a certificate of its own that is valid until then, to connections from now on. */
+    /** Presents a self-signed certificate that is valid until that day, to connections from now on. */
     present: async (day: Date) => server.setSecureContext(await selfSigned(day)),
     close: () => new Promise<void>((done) => void server.close(() => done())),
   }
@@ -34,7 +34,7 @@ policy = any
 commonName = supplied
 `
 
-/** Of one year, so that one that has expired is possible. */
+/** The certificate lasts one year, so that an expired one is possible. */
 export async function selfSigned(until: Date): Promise<{ key: string; cert: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-certificate-'))
   const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd: folder, stdio: 'pipe' })

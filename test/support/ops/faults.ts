@@ -1,4 +1,4 @@
-/** The faults that alerts are for: how each is caused and repaired, and what alerts of it. */
+/** The faults that alerts are for: how a test causes and repairs each, and which alert reports it. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { answerWith } from '../receiver.ts'
@@ -7,15 +7,17 @@ import { inDays, type OperatedStage, receiverPath } from './operated-stage.ts'
 
 export interface Fault {
   name: string
-  /** The alert that it is for. */
+  /** The alert that reports the fault. */
   alert: string
-  /** Alerts that may fire, too: what follows from it. */
+  /** Alerts that may fire, too, because of consequences of the fault. */
   companions: string[]
   cause(stage: OperatedStage): Promise<void>
   repair(stage: OperatedStage): Promise<void>
 }
 
-/** Statements on a database that is away or full: requests fail, connections are cut, rows of the audit wait. */
+/**
+ * Alerts that follow if the database is away or full: requests fail, connections are cut, and rows of the audit wait.
+ */
 const ofTheDatabase = [
   'GrandlivreConnectionsLost',
   'GrandlivreUnavailable',
@@ -27,7 +29,7 @@ export const faults: Fault[] = [
   {
     name: 'database down',
     alert: 'GrandlivreDatabaseDown',
-    // The replica gets no more of its log, and so falls behind.
+    // The replica gets no more of the log, and so falls behind.
     companions: [...ofTheDatabase, 'GrandlivreReplicaDown'],
     cause: ({ replication }) => replication.primary.stop(),
     repair: ({ replication }) => replication.primary.start(),
@@ -86,7 +88,7 @@ export const faults: Fault[] = [
   {
     name: 'thread crashed',
     alert: 'GrandlivreThreadCrashed',
-    // Its exports fail with it; full exports begin again.
+    // The exports of the thread fail with it; full exports begin again.
     companions: ['GrandlivreInternalErrors', 'GrandlivreExportsFailing'],
     cause: async ({ service }) => void service.child.send('crash a thread'),
     repair: async () => {},

@@ -15,7 +15,7 @@ workerThreads.Worker = class extends workerThreads.Worker {
     this.once('exit', () => threads.delete(this))
   }
 }
-// For those who import the class by its name.
+// For modules that import the class by its name.
 syncBuiltinESMExports()
 
 let isLeaking = false
@@ -23,7 +23,7 @@ const leaked: (() => void)[] = []
 const connect = pg.Pool.prototype.connect as (called?: () => void) => Promise<pg.PoolClient>
 
 pg.Pool.prototype.connect = function connectOrLeak(this: pg.Pool, called?: () => void) {
-  // With a function: by `query` of the pool itself.
+  // With a function, the caller is `query` of the pool itself.
   return called ? connect.call(this, called) : connectAndLeak(this)
 } as typeof pg.Pool.prototype.connect
 

@@ -25,7 +25,7 @@ export const isHaproxyInstalled = (() => {
 
 export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>
 
-/** @param urls of two services */
+/** @param urls addresses of two services */
 export async function startHaproxy(urls: readonly [string, string]) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-haproxy-'))
   const { key, cert } = await selfSigned(new Date(Date.now() + 30 * 86_400_000))
@@ -49,7 +49,7 @@ export async function startHaproxy(urls: readonly [string, string]) {
     await close()
     throw new Error(`HAProxy did not start: ${printed}`)
   }
-  // A client trusts `ca`.
+  // Clients have to trust `ca`.
   return { url: `https://localhost:${port}`, ca: cert, close }
 }
 

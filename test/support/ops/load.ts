@@ -1,4 +1,6 @@
-/** What partners and writers do all day: exports, small requests, changes, events, full exports with their download. */
+/**
+ * The work of partners and writers all day: exports, small requests, changes, events, full exports with their download.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { editEntries } from '../../../bench/changes/edits.sql.ts'
@@ -7,16 +9,16 @@ import { inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 
 interface LoadParts {
-  /** Of the service. */
+  /** Address of the service. */
   url: string
-  /** Of a company token of the folder. */
+  /** Headers with a company token of the folder. */
   headers: Record<string, string>
   folder: SeededFolder
   /** Connects to the primary as its owner. */
   owner: pg.Pool
 }
 
-/** How often each kind of work ended well, and how often not. */
+/** How often each kind of work succeeded, and how often it failed. */
 export type LoadCounts = Record<string, { done: number; failed: number }>
 
 export type Load = ReturnType<typeof startLoad>
@@ -44,7 +46,7 @@ export function startLoad(parts: LoadParts) {
   })
   return {
     counts,
-    /** Ends what runs. */
+    /** Stops the work. */
     stop: async () => {
       stopped.abort()
       await Promise.all(running)
@@ -53,9 +55,9 @@ export function startLoad(parts: LoadParts) {
 }
 
 interface Work {
-  /** Pause after each. */
+  /** Pause after each piece of work. */
   everyMs: number
-  /** Rejects if it failed. */
+  /** Does one piece of work. Rejects if it failed. */
   work(): Promise<unknown>
 }
 
@@ -118,7 +120,7 @@ function worksOf(parts: LoadParts, stopped: AbortSignal): Record<string, Work> {
     'full exports': {
       everyMs: 10_000,
       work: async () => {
-        // Otherwise the export before answers for an hour.
+        // Without this, the previous export would answer triggers for an hour.
         await owner.query('update grandlivre.exports set latest = false where latest')
         const trigger = await get(`${url}/api/v1/mad/all?version=1.0.0&format=JSON`)
         const { id } = (await trigger.json()) as { id: string }

@@ -26,11 +26,11 @@ import { startTlsServer } from './certificate.ts'
 import { startLoad } from './load.ts'
 import { type PrometheusOptions, startPrometheus } from './prometheus.ts'
 
-/** Debian's package faketime. */
+/** The library of Debian's package faketime. */
 const clockLibrary = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 export const isClockChangeable = existsSync(clockLibrary)
 
-/** Of the disk of the primary. */
+/** Size of the primary's disk. */
 const diskBytes = '1500m'
 
 export type OperatedStage = Awaited<ReturnType<typeof startOperatedStage>>
@@ -38,7 +38,7 @@ export type OperatedStage = Awaited<ReturnType<typeof startOperatedStage>>
 export interface OperatedOptions {
   movements: number
   prometheus: Pick<PrometheusOptions, 'factor' | 'scrapeSeconds'>
-  /** What differs from that of production. */
+  /** The times that differ from production. */
   timing?: Partial<Timing>
 }
 

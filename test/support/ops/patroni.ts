@@ -13,7 +13,7 @@ export const patroniEnvironment = {
   PYTHONPATH: resolve(import.meta.dirname, '../../../.cache/patroni'),
 }
 
-/** What is not installed, in words. */
+/** Names of the programs that are not installed. */
 export const missingOfCluster: string[] = [
   ...['etcd', 'haproxy'].filter((name) => !runs(name, name === 'etcd' ? '--version' : '-v')),
   ...(runs('bash', '-c', `python3 -c 'import patroni, psycopg'`) ? [] : ['Patroni']),
@@ -27,7 +27,7 @@ export function warnIfClusterIsMissing(): void {
     console.warn(`No tests of a cluster: ${missingOfCluster.join(', ')} not installed, see .ci/run`)
 }
 
-/** As the user of the databases, who may be able to run fewer programs than root. */
+/** Tries it as the user of the databases, who may be able to run fewer programs than root. */
 function runs(program: string, ...words: string[]): boolean {
   try {
     execFileSync(program, words, { ...databaseUser, stdio: 'ignore', env: patroniEnvironment, cwd: '/' })

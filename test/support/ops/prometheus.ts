@@ -31,7 +31,7 @@ export function warnIfPrometheusIsMissing(): void {
 export interface PrometheusOptions {
   /** `host:port` of the metrics. */
   target: string
-  /** Divides the durations of the rules, and the ages that they compare with. 1: the rules as they are. */
+  /** Divides the durations of the rules, and the ages that they compare with. 1 leaves the rules unchanged. */
   factor: number
   scrapeSeconds: number
 }
@@ -109,14 +109,14 @@ export async function startPrometheus(options: PrometheusOptions) {
   return {
     /** Names of the alerts that fire now. */
     firing: () => namesIn('ALERTS{alertstate="firing"}'),
-    /** Those too whose wait runs. */
+    /** Names of the alerts that fire or whose wait runs. */
     active: () => namesIn('ALERTS'),
-    /** Names of the alerts that were in that state at any time since then, epoch milliseconds. */
+    /** Names of the alerts that were in that state at any time since `then`, in epoch milliseconds. */
     since: (then: number, state: 'firing' | 'pending') => {
       const seconds = Math.max(1, Math.ceil((Date.now() - then) / 1_000))
       return namesIn(`max_over_time(ALERTS{alertstate="${state}"}[${seconds}s])`)
     },
-    /** The value of an expression; undefined if it has none. */
+    /** The value of an expression; undefined if the expression has no value. */
     value: async (expression: string) => {
       const [first] = await ask(expression)
       return first && Number(first.value[1])

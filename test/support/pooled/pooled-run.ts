@@ -11,7 +11,7 @@ import { until } from '../until.ts'
 
 let isPooledRun = process.env['TEST_POOLER'] === '1'
 
-/** For a file about the address itself: its services have the address that the test gives them. */
+/** Call it in a test file about the address itself: its services then have the address that the test gives them. */
 export function withoutPooler(): void {
   const before = isPooledRun
   beforeAll(() => {
@@ -31,14 +31,14 @@ export const pooledLogin = { name: 'web', password: 'web-password' }
 const directNames = ['request slots', 'notifications', 'dispatcher', 'direct', 'queue']
 
 export interface PooledAddress {
-  /** For DATABASE_URL and EXPORT_DATABASE_URL. */
+  /** The address for DATABASE_URL and EXPORT_DATABASE_URL. */
   url: string
   end(): Promise<void>
 }
 
 /** A service of this process. */
 interface Running {
-  /** The database that it uses directly; undefined if that was away when the service started. */
+  /** The database that the service uses directly; undefined if the database was away when the service started. */
   database: string | undefined
 }
 const running = new Set<Running>()
@@ -51,10 +51,10 @@ const endingMs = 10_000
 
 /**
  * Starts a pooler in front of a server, and creates its login there.
- * @param url of a superuser
+ * @param url address of a superuser
  */
 export async function openPooledAddress(url: string): Promise<PooledAddress> {
-  // If the server is away or refuses, the service has to say so.
+  // If the server is away or refuses, the service has to report it.
   await ensurePooledLogin(url).catch(() => {})
   const asLogin = withLogin(url)
   const bouncer = await startPgBouncer([asLogin], { poolMode: 'transaction', dropsOptions: false })
@@ -66,10 +66,10 @@ export function withLogin(url: string): string {
   return Object.assign(new URL(url), { username: pooledLogin.name, password: pooledLogin.password }).href
 }
 
-/** What `docs/operators/scaling.md` tells administrators to run. */
+/** The statements that `docs/operators/scaling.md` tells administrators to run. */
 export async function ensurePooledLogin(url: string): Promise<void> {
   const { name, password } = pooledLogin
-  // Roles belong to all databases of a server, whose tests run side by side.
+  // Roles belong to all databases of a server, and tests run side by side in these.
   const everywhere = Object.assign(new URL(url), { pathname: '/postgres' }).href
   await ask(
     everywhere,
@@ -89,16 +89,19 @@ export async function ensurePooledLogin(url: string): Promise<void> {
 
 export interface PooledSettings {
   settings: { databaseUrl: string; directDatabaseUrl: string; exportDatabaseUrl: string | undefined }
-  /** The same, as environment variables. */
+  /** The same settings, as environment variables. */
   environment: Record<string, string>
-  /** Before the service stops. @throws {Error} if a shared session holds a lock, or too many are its own */
+  /**
+   * Call it before the service stops.
+   * @throws {Error} if a shared session holds a lock, or the service has too many sessions of its own
+   */
   check(): Promise<void>
   end(): Promise<void>
 }
 
 /**
- * The settings of a service in such a run. Undefined in any other, for the embedded database, and where the test has
- * both addresses.
+ * The settings of a service in a run with a pooler. Undefined in any other run, for the embedded database, and if the
+ * test gives both addresses.
  */
 export async function throughPooler(settings: {
   databaseUrl: string | undefined
@@ -126,13 +129,13 @@ export async function throughPooler(settings: {
   }
 }
 
-/** Names a database whatever proxies lead to it. */
+/** A name of a database that is the same through any proxy. */
 async function databaseAt(url: string): Promise<string> {
   const [row] = await ask(url, `select concat_ws(' ', inet_server_port(), current_database()) as database`)
   return row.database
 }
 
-/** The service may be one whose database is away: then there is nothing to count. */
+/** The database of the service may be away: then there is nothing to count. */
 async function checkSessions(service: Running, url: string): Promise<void> {
   const database = await databaseAt(url).catch(() => undefined)
   if (database === undefined) return
@@ -155,7 +158,7 @@ async function checkSessions(service: Running, url: string): Promise<void> {
 }
 
 interface Sessions {
-  /** Names of those that lead to the server itself. */
+  /** Names of the connections that lead to the server itself. */
   direct: string[]
   /** Advisory locks in sessions that the pooler shares. */
   locks: number

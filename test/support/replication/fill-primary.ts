@@ -1,7 +1,7 @@
 import { fillFolders } from '../ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
 
-/** A partner with a company and a firm token, and the ledger of the first folder. */
+/** Creates a partner with a company and a firm token, and fills the ledger of the first folder. */
 export async function fillPrimary(ownerUrl: string) {
   const staff = await createTenants(ownerUrl)
   const { secret, thirdPartyId } = await fillFolders(staff, { first: folders.first })

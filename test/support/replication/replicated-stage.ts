@@ -14,7 +14,7 @@ export type ReplicatedStage = Awaited<ReturnType<typeof setReplicatedStage>>
 /** Threads look at the replica often, so that tests need not wait for that. */
 const quick: Timing = { ...defaultTiming, replica: { ...defaultTiming.replica, leftMs: 200 } }
 
-/** @param exportUrl by default that of the standby */
+/** @param exportUrl by default the address of the standby */
 export async function setReplicatedStage(
   settings: Partial<Config> = {},
   { timing = quick, throughProxy = async (url: string) => url } = {},
@@ -27,7 +27,7 @@ export async function setReplicatedStage(
   const service = await startTestService(primary, { exportDatabaseUrl, ...settings }, { timing })
   return {
     ...replication,
-    /** Of the primary. */
+    /** Staff of the primary. */
     staff,
     service,
     /** Headers of the company token of folder 111. */
@@ -47,15 +47,15 @@ export async function setReplicatedStage(
       )
       return BigInt(version)
     },
-    /** An export of the service, below `/api/v1`. */
+    /** Downloads an export of the service, by its path below `/api/v1`. */
     get: (path: string, headers = company) => download(`${service.url}/api/v1${path}`, headers),
-    /** What /readyz calls degraded; fails if the process is not ready. */
+    /** The needs that /readyz reports as degraded. Fails if the process is not ready. */
     degraded: async (): Promise<string[]> => {
       const { status, body } = await request(`${service.url}/readyz`)
       expect([status, body.status]).toEqual([200, 'ready'])
       return body.degraded ?? []
     },
-    /** Runs a statement on the primary, or on the standby if it changes nothing there, as a superuser. */
+    /** Runs a statement as a superuser on the primary, or on the standby if it changes nothing there. */
     onPrimary: (statement: string) => ask(primary.ownerUrl, statement),
     onStandby: (statement: string) => ask(standby.ownerUrl, statement),
     /** Log lines of that event. */
@@ -68,12 +68,15 @@ export async function setReplicatedStage(
   }
 }
 
-/** The version of the ledger that an answer shows. */
+/** The version of the ledger in the headers of an answer. */
 export function versionOf({ headers }: Download): bigint {
   return BigInt(String(headers['x-ledger-cursor']).split('.')[0]!)
 }
 
-/** How many connections of exports a server has. @param condition on `pg_stat_activity`, such as of those that wait */
+/**
+ * How many connections of exports a server has.
+ * @param condition on `pg_stat_activity`, such as for connections that wait
+ */
 export async function exportConnections(ownerUrl: string, condition = 'true'): Promise<number> {
   const [{ count }] = await ask(
     ownerUrl,

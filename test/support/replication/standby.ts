@@ -16,21 +16,21 @@ export interface Replication {
   drop(): Promise<void>
 }
 
-/** `stop` ends its processes like a crash; `start` continues as what it was, standby or promoted. */
+/** `stop` ends its processes like a crash. `start` continues as a standby or, after a promotion, as a primary. */
 export interface Standby extends OwnDatabase {
-  /** Queries see the state of this moment until `resumeReplay`, while the log still arrives. */
+  /** Queries see the present state until `resumeReplay`, while the log still arrives. */
   pauseReplay(): Promise<void>
   resumeReplay(): Promise<void>
   /** Ends the stream: commits of the primary no longer arrive, and a promotion loses them. */
   cutStream(): Promise<void>
   restoreStream(): Promise<void>
-  /** Bytes of the log that the primary has written and queries here do not see yet. */
+  /** Bytes of the log that the primary has written and that queries here do not see yet. */
   lag(): Promise<number>
-  /** Waits until queries here see all that the primary has committed by now. */
+  /** Waits until queries here see everything that the primary has committed by now. */
   catchUp(): Promise<void>
   /** Streams from that server from now on. */
   follow(server: OwnDatabase): Promise<void>
-  /** Makes it a primary of its own, in some 0.1 seconds. What has not arrived is lost. */
+  /** Makes it a separate primary, in about 0.1 seconds. Commits that have not arrived are lost. */
   promote(): Promise<void>
 }
 
@@ -39,7 +39,8 @@ export interface Standby extends OwnDatabase {
  * @param primaryDisk where the folder of the primary is created
  */
 export async function startReplication(primaryDisk?: string): Promise<Replication> {
-  // Kept for a standby whose stream a test has cut: a new database, for one, makes the primary forget its log.
+  // Log is kept for a standby whose stream a test has cut: a new database, for example, makes the primary forget its
+  // log.
   const primary = await startOwnDatabase((path) => configure(path, { wal_keep_size: '1GB' }), primaryDisk)
   const standby = await addStandby(primary)
   return {
@@ -52,13 +53,13 @@ export async function startReplication(primaryDisk?: string): Promise<Replicatio
   }
 }
 
-/** Drop it before the primary. */
+/** Drop the standby before the primary. */
 export async function addStandby(primary: OwnDatabase): Promise<Standby> {
   const stream = await startProxy(primary.ownerUrl)
   const server = await startOwnDatabase(async (path) => {
     await configure(path, {
       primary_conninfo: connectionWords(stream.url),
-      // Otherwise a restored stream is noticed after five seconds.
+      // With the default, a restored stream is noticed after five seconds.
       wal_retrieve_retry_interval: '100ms',
       hot_standby_feedback: 'on',
     })

@@ -23,7 +23,7 @@ export async function setCallerStage() {
     secret,
     /** The company token of folder 111. */
     company,
-    /** Headers with both. */
+    /** Headers with the token and the secret. */
     signed: credentials(company, secret),
     close: async () => {
       await service.stop()

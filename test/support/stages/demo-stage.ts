@@ -13,7 +13,7 @@ import { startTestService } from '../service.ts'
 
 export type DemoStage = Awaited<ReturnType<typeof setDemoStage>>
 
-/** @param movements of the demo folder */
+/** @param movements how many movements the demo folder has */
 export async function setDemoStage(movements: number) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-demo-'))
   // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.

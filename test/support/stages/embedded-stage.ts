@@ -17,7 +17,7 @@ export interface EmbeddedStage {
   dataDir: string
   /** The test's cluster: in `dataDir`, unless PostgreSQL cannot access that. */
   clusterPath: string
-  /** Killed at the end of the test if they still run. */
+  /** Processes that are killed at the end of the test if they still run. */
   children: ChildProcess[]
   /** Starts another process that uses the database of `dataDir`, as leader of its own group. */
   startProcess(options?: UserOptions): Promise<UserProcess>
@@ -45,7 +45,7 @@ export function setEmbeddedStage(): EmbeddedStage {
   })
 
   afterEach(async () => {
-    // After a test that passed, none of this is left.
+    // After a test that passed, nothing below is left to end.
     for (const child of stage.children) {
       child.kill('SIGKILL')
       await ended(child)

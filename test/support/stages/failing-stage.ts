@@ -39,7 +39,7 @@ export interface Files {
   /** Settings of the services. */
   settings: Record<string, string>
   store: ObjectStore
-  /** Names of everything in it, finished or not. */
+  /** Names of all objects in the store, finished or not. */
   stored(): Promise<string[]>
 }
 
@@ -49,11 +49,11 @@ export interface Gated<Service> {
 }
 
 export interface StageOptions {
-  /** Dropped at the end. By default a new one on the server of the run. */
+  /** The database, which is dropped at the end. By default a new one on the server of the run. */
   database?: TestDatabase
-  /** By default 15,000. */
+  /** Movements of the folder; by default 15,000. */
   movements?: number
-  /** By default a folder. */
+  /** The store; by default a folder. */
   files?: Files
   /** Uses production timing, including pauses between attempts. */
   isReal?: boolean
@@ -71,13 +71,13 @@ export async function failingStageOf(
   return stage
 }
 
-/** Tests of a file that run beside each other. Each has a stage and processes of its own, and time for a busy machine. */
+/** Tests of a file that run side by side. Each has its own stage and processes, and time for a busy machine. */
 export const concurrently =
   <Stage>(open: (context: TestContext) => Promise<Stage>) =>
   (name: string, run: (stage: Stage, context: TestContext) => Promise<void>): void =>
     test.concurrent(name, { timeout: 300_000 }, async (context) => run(await open(context), context))
 
-/** An export of a stage that has read up to this share of it, and waits at its gate. */
+/** Begins an export, which reads up to this share of the ledger and then waits at its gate. */
 export async function exportAt<Service extends RunningService>(
   stage: FailingStage,
   part: number,
@@ -99,7 +99,7 @@ const patient: Partial<Timing> = {
   replica: { ...defaultTiming.replica, waitMs: 60_000, silentMs: 30_000 },
 }
 
-/** Makes everything that tests wait for happen at once. */
+/** Times with which everything that tests wait for happens at once. */
 const quick: Partial<Timing> = {
   ...patient,
   exports: { ...defaultTiming.exports, renewMs: 150, superviseSeconds: 1, pollSeconds: 0.5 },
@@ -130,7 +130,8 @@ export async function setFailingStage(options: StageOptions = {}) {
   const services: RunningService[] = []
   const ends: (() => Promise<void>)[] = []
   const gates: Gate[] = []
-  // One connection, so that a test can hold a transaction open; a new one after a restart of the database.
+  // There is one connection, so that a test can hold a transaction open. After a restart of the database the pool opens
+  // a new one.
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
   owner.on('error', () => {})
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
@@ -143,7 +144,10 @@ export async function setFailingStage(options: StageOptions = {}) {
     ...settings,
   })
   const timing = isReal ? patient : quick
-  /** Starts a service in this process, in half a second less than in one of its own. All share the stage's store. */
+  /**
+   * Starts a service in this process, which takes half a second less than a process of its own. All services share the
+   * stage's store.
+   */
   const start = async (settings: Record<string, string> = {}): Promise<RunningService> => {
     const config = readConfig({ ...serviceSettings, ...settingsWith(settings) })
     const { url, lines, stop } = await startTestService(database, config, {
@@ -172,9 +176,9 @@ export async function setFailingStage(options: StageOptions = {}) {
   const progress = async (service: RunningService, exportId: string) =>
     (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
   return {
-    /** Of the company token. */
+    /** Headers of the company token. */
     headers,
-    /** Of the firm token, for the same folder. */
+    /** Headers of the firm token, for the same folder. */
     firmHeaders: { ...firm, 'society-id': folder.folderId },
     schemaId: folder.schemaId,
     /** The store of its services, for a test that writes to it. */
@@ -213,7 +217,7 @@ export async function setFailingStage(options: StageOptions = {}) {
       await until(() => services.some((one) => one.logged('export.started', body.id)))
       return body.id
     },
-    /** Lets an export read until its status reports about this share of it as done. */
+    /** Lets an export read until its status reports about this share as read. */
     readUpTo: async (
       part: number,
       gate: Gate,
@@ -241,7 +245,7 @@ export async function setFailingStage(options: StageOptions = {}) {
       gate.allow(through * bytesEach)
       for (;;) {
         let now = await nextRenewal()
-        // Three renewals: on a busy machine a store takes longer than one to accept a part.
+        // Waits for three renewals: on a busy machine a store takes longer than one renewal to accept a part.
         for (let still = 0; still < 3 || now.rows < through; ) {
           const next = await nextRenewal()
           still = next.rows === now.rows ? still + 1 : 0
@@ -288,7 +292,7 @@ export async function setFailingStage(options: StageOptions = {}) {
       return swept
     },
     close: async () => {
-      // First, so that no export still waits when its service stops.
+      // The gates close first, so that no export still waits when its service stops.
       for (const gate of gates) await gate.close()
       for (const end of ends) await end()
       await rm(dataDir, { recursive: true, force: true })

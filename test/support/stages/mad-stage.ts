@@ -38,7 +38,7 @@ export async function setMadStage() {
       const file = await renderedFile(pool, folder, 'JSON', { now, ...(chunkBytes && { chunkBytes }) })
       return { ...file, text: file.bytes.toString('utf8') }
     },
-    /** The text that SQL expects. */
+    /** The text of the file, as SQL computes it. */
     expected: (folder: FolderKey) => expected(staff, folder),
     close: async () => {
       await pool.end()

@@ -1,4 +1,4 @@
-/** The whole service, a subscriber on this machine, and a caller that subscribes it. */
+/** The whole service, a subscriber on this machine, and a caller that makes subscriptions for it. */
 import type pg from 'pg'
 import type { Level } from '../../../src/auth/secrets.ts'
 import { issueToken, type NewToken, type Opened, revokeToken } from '../../../src/auth/tokens.sql.ts'
@@ -38,7 +38,7 @@ export async function setReceivingStage(settings: Partial<Config> = {}, timing: 
     ownerUrl: database.ownerUrl,
     receiver,
     service,
-    /** Of a company token of the first folder, and of another third party's. */
+    /** Headers of a company token of the first folder, and headers of another third party's. */
     own,
     stranger,
     /** The secret of the third party. */
@@ -58,7 +58,10 @@ export async function setReceivingStage(settings: Partial<Config> = {}, timing: 
       )
       return { id: issued!.id, headers: credentials(issued!.token, partnerSecret) }
     },
-    /** As staff do. @param tokenId from `issue` */
+    /**
+     * Revokes a token as staff do.
+     * @param tokenId from `issue`
+     */
     revoke: async (tokenId: string) =>
       void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
     publish: (events: NewEvent[]) => inTransaction(owner, (client) => publish(client, '100', events)),

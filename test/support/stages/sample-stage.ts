@@ -11,7 +11,7 @@ import { startTestService } from '../service.ts'
 
 export type SampleStage = Awaited<ReturnType<typeof setSampleStage>>
 
-/** Webhooks may go to this machine. */
+/** Starts the stage. Webhooks to this machine are allowed. */
 export async function setSampleStage(movements: number, settings: Partial<Config> = {}) {
   const database = await createTestDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-sample-'))
@@ -31,11 +31,11 @@ export async function setSampleStage(movements: number, settings: Partial<Config
   return {
     url: service.url,
     credentials,
-    /** Headers of its company token. */
+    /** Headers of the folder's company token. */
     company: signedBy(credentials.companyToken, credentials.thirdPartySecret),
     /** The newest exercice. */
     idExercice,
-    /** Changes 100 validated entries of it, as a bookkeeper would. */
+    /** Changes 100 validated entries of the exercice, as a bookkeeper would. */
     correctEntries: () => correctEntries(database.ownerUrl, credentials.societyId, idExercice),
     /** Runs statements as the owner of the database. */
     change: (statements: string) => ask(database.ownerUrl, statements),

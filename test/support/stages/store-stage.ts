@@ -23,12 +23,12 @@ import type { S3Server } from '../servers/s3-servers.ts'
 export interface StoreStage {
   store: ObjectStore
   settings: StoreSettings
-  /** Everything in it, finished or not, empty folders included. */
+  /** Everything in the store, finished or not, empty folders included. */
   leftovers(): Promise<string[]>
   close(): Promise<void>
 }
 
-/** A broken store fails at once instead of after half a minute. */
+/** Times with which a broken store fails at once instead of after half a minute. */
 export const quickRetries: StoreTiming = { ...defaultTiming.store, tries: 4, retryMs: 5 }
 
 export interface FolderStage extends StoreStage {

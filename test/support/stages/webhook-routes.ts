@@ -11,7 +11,7 @@ type Headers = Record<string, string>
 
 export type WebhookRoutes = Awaited<ReturnType<typeof startWebhookRoutes>>
 
-/** Public according to the name server of these tests; nothing is sent to it. */
+/** An address that is public according to the name server of these tests. Nothing is sent to it. */
 export const postUrl = 'https://hooks.test/ledger'
 
 export const codeOf = ({ status, body }: Answer) => [status, body.error?.code]
@@ -58,7 +58,7 @@ async function startWebhookRoutes(settings: Partial<Config>) {
     patch: (headers: Headers, id: number, body: unknown, type = 'application/json-patch+json') =>
       send('PATCH', webhook(`/${id}`), headers, body, type),
     /**
-     * By default for the kind `document`, to `postUrl`.
+     * Makes a subscription, by default for the kind `document`, to `postUrl`.
      * @returns its id
      * @throws {Error} with the body, if the status is not 201
      */

@@ -39,7 +39,7 @@ export interface DispatchOptions {
   clock?: Clock
   /** By default, deliveries to this machine are allowed. */
   rules?: TargetRules
-  /** What differs from the default. */
+  /** The times that differ from the default. */
   timing?: Partial<DeliveryTiming>
 }
 
@@ -57,14 +57,15 @@ export async function setWebhookStage() {
   const otherSecret = await staff.thirdParty('TWO')
   const receiver = await startReceiver(secret, otherSecret)
   const { client: owner, sql } = staff
-  /** Between the dispatchers and their database. */
+  /** The proxy lies between the dispatchers and their database. */
   const proxy = await startProxy(database.serviceUrl)
   const running: RunningDispatcher[] = []
   /** The third party ONE, which owns these subscriptions. */
   const thirdPartyId = await staff.thirdPartyId('ONE')
   const otherId = await staff.thirdPartyId('TWO')
   /**
-   * By default: owned by ONE, in tenant 100, created by staff, for the kind `document`, to the receiver.
+   * Makes a subscription. By default ONE owns it, in tenant 100; staff made it, for the kind `document`, to the
+   * receiver.
    * @returns its id
    */
   const subscribe = async (path: string, changed: Partial<Subscription> = {}) => {
@@ -87,7 +88,7 @@ export async function setWebhookStage() {
     subscribe,
     /** Like `subscribe`, for another third party. */
     subscribeOther: (path: string) => subscribe(path, { thirdPartyId: otherId }),
-    /** As a PATCH or staff would. */
+    /** Enables the subscription as a PATCH or staff would. */
     enable: async (id: string) => {
       if (!(await enableSubscription(owner, id))) throw new Error(`subscription ${id} is already enabled`)
     },
@@ -96,7 +97,7 @@ export async function setWebhookStage() {
       await replayFailedDeliveries(owner, id)
       await owner.query('commit')
     },
-    /** What a search of the dispatcher finds, and how many rows of events it reads for that. */
+    /** Returns what a search of the dispatcher finds, and how many rows of events the search reads. */
     rowsReadBySearch: async () => {
       const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
       try {
@@ -119,7 +120,7 @@ export async function setWebhookStage() {
       }
     },
     proxy,
-    /** Publishes in one transaction, in this order. */
+    /** Publishes the events in one transaction, in this order. */
     publish: async (events: NewEvent[], schemaId = '100') => {
       await owner.query('begin')
       await publish(owner, schemaId, events)
@@ -191,7 +192,7 @@ export function documentEvent(name: string, folderId: string | null = null): New
   return { name: 'document', operation: 'CREATE', data: { id: name, kind: 'DB', name }, folderId }
 }
 
-/** The names of such events, as received. */
+/** The names of received events of `documentEvent`. */
 export function namesOf(events: { data: { name: string } }[]): string[] {
   return events.map(({ data }) => data.name)
 }
@@ -221,7 +222,7 @@ export function standingClock(): Clock {
   return { now: () => now, random: () => 0 }
 }
 
-/** Oldest first; `sent` if its body is no longer kept. */
+/** The deliveries, oldest first. `sent` if the body is no longer kept. */
 // biome-ignore lint/suspicious/noExplicitAny: rows
 export function deliveriesOf(stage: WebhookStage, subscriptionId: string): Promise<any[]> {
   return stage.sql(

@@ -1,4 +1,4 @@
-/** A collector of OpenTelemetry: takes metrics and traces by OTLP over HTTP, and keeps what the tests look at. */
+/** A collector of OpenTelemetry. It takes metrics and traces by OTLP over HTTP, and keeps what the tests look at. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,10 +7,10 @@ export interface ReceivedSpan {
   name: string
   traceId: string
   spanId: string
-  /** '' if it began the trace. */
+  /** The parent's id; '' if the span began the trace. */
   parentId: string
   traceState: string
-  /** Numbers as text. */
+  /** Attributes; numbers are text. */
   attributes: Record<string, string>
 }
 
@@ -21,7 +21,7 @@ export async function startCollector() {
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray())
     requests.push({ path: request.url!, headers: request.headers })
-    // What is sent: one message of OTLP, whose parts have the same numbers for both kinds of signals.
+    // The body is one message of OTLP. Its parts have the same numbers for metrics and traces.
     const sent = within(within(messages(body, 1), 2), 2)
     if (request.url === '/v1/traces') spans.push(...sent.map(spanOf))
     else for (const metric of sent) metrics.set(textOf(metric, 1), textOf(metric, 3))
@@ -56,7 +56,7 @@ function spanOf(span: Buffer): ReceivedSpan {
   }
 }
 
-/** Of a string, a boolean, an integer or a double. */
+/** The text of a string, a boolean, an integer or a double. */
 function valueText(value: Buffer): string {
   const [{ field, bytes, number } = { field: 0, bytes: undefined, number: 0n }] = fieldsOf(value)
   if (field === 1) return bytes!.toString()

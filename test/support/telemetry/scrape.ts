@@ -5,7 +5,7 @@ export interface Sample {
   value: number
 }
 
-/** By name. */
+/** Samples by the name of their metric. */
 export type Samples = Map<string, Sample[]>
 
 export async function metricsOf({ metricsUrl }: { metricsUrl: string | undefined }): Promise<Samples> {

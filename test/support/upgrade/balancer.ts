@@ -65,14 +65,14 @@ export async function startBalancer() {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     /** Requests that found no ready process, or whose connection to it broke. */
     failures,
-    /** Answers by the process that gave them. */
+    /** How many answers each process gave. */
     answered,
-    /** Waits until it is ready, and sends it requests from now on. */
+    /** Waits until the process is ready, and sends it requests from now on. */
     add: async (url: string) => {
       await until(() => isReady(url))
       targets.set(url, { isReady: true, running: 0 })
     },
-    /** Sends it no more requests, and waits for the answers that run. */
+    /** Sends the process no more requests, and waits for its running answers. */
     takeOut: async (url: string) => {
       const target = targets.get(url)!
       targets.delete(url)

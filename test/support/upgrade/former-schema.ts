@@ -7,7 +7,7 @@ import pg from 'pg'
 /** The files of the release 0.2.0, which ends at version 6. */
 const released = join(import.meta.dirname, 'schema-0.2.0')
 
-/** @param folder of numbered files, maybe with functions/; absent: those of the release 0.2.0 */
+/** @param folder has numbered files, and maybe functions/; by default those of the release 0.2.0 */
 export async function makeFormerSchema(ownerUrl: string, folder = released): Promise<void> {
   const client = new pg.Client({ connectionString: ownerUrl })
   await client.connect()

@@ -8,14 +8,14 @@ export interface ReleasedFolder {
   schemaId: string
   firmId: string
   folderId: string
-  /** The last one holds nearly everything. */
+  /** The last exercice has nearly all movements. */
   exercices: { id: string }[]
 }
 
 export interface ReleasedFirm {
   large: ReleasedFolder
   small: ReleasedFolder[]
-  /** Of a firm token. Requests name their folder. */
+  /** Headers of a firm token. Requests name their folder. */
   signed: Record<string, string>
   secret: string
 }
@@ -64,7 +64,7 @@ export async function seedReleasedFirm(
   return { ...firm, signed: credentials(token, firm.secret) }
 }
 
-/** As `event emit` of that release writes an event. */
+/** Writes an event as `event emit` of that release does. */
 export async function publishAsReleased(url: string, folder: ReleasedFolder) {
   const owner = createOwnerPool(url, { max: 1, applicationName: 'grandlivre test' })
   return {
@@ -83,7 +83,7 @@ export async function publishAsReleased(url: string, folder: ReleasedFolder) {
   }
 }
 
-/** As `maintenance on` of that release. */
+/** Does the same as `maintenance on` of that release. */
 export async function turnMaintenanceOn(former: string, url: string): Promise<void> {
   const statement = `
 import pg from 'pg'

@@ -1,4 +1,4 @@
-/** What partners of 0.2.0 and its staff do all day, with every outcome counted: streams, copies by ETag, files, events. */
+/** The work of partners and staff of 0.2.0: streams, copies by ETag, files, events. Every outcome is counted. */
 import { createHash } from 'node:crypto'
 import { editEntries } from '../../../bench/changes/edits.sql.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
@@ -13,11 +13,11 @@ import { until } from '../until.ts'
 import { publishAsReleased, type ReleasedFirm, type ReleasedFolder } from './released-firm.ts'
 
 export interface UpgradeLoad {
-  /** Outcomes by the kind of work. What partners must never see is a fault of its findings. */
+  /** Outcomes by the kind of work. Anything that partners must never see is a fault in its findings. */
   findings: Record<string, Findings>
   /** The longest time without an answer 200 to a small request. */
   longestMs(): number
-  /** Ends all work; then the copies are compared, and every event has arrived. */
+  /** Ends all work, compares the copies, and waits until every event has arrived. */
   stop(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ const ndjson = { Accept: 'application/x-ndjson' }
 const movementsOf = ({ exercices }: ReleasedFolder) =>
   `/api/v1/mad/movements?version=1.0.0&idExercice=${exercices.at(-1)!.id}`
 
-/** Reads it without keeping it: its rows and its digest have to be those of the trailers. */
+/** Reads a stream without keeping it. Its rows and its digest must match the trailers. */
 async function stream({ urls, headers, findings }: Caller, folder: ReleasedFolder): Promise<void> {
   const hash = createHash('sha256')
   let rows = 0
@@ -127,7 +127,7 @@ export async function startUpgradeLoad(
       await staff.end()
       await owner.end()
       for (const { folder, caller, ...copy } of copies) {
-        // A 304 says that the copy is the ledger.
+        // A 304 means that the copy equals the ledger.
         const last = await whole(caller!, folder, { 'If-None-Match': copy.etag })
         const present = await whole(caller!, folder)
         if (present.text !== (last.status === 304 ? copy.text : last.text))
