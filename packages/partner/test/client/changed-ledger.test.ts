@@ -23,8 +23,8 @@ beforeAll(async () => {
 const movementsNow = () => stage.source(`/mad/movements?version=1.0.0&idExercice=${exercice}`)
 const entriesNow = () => stage.source(`/mad/entries?version=1.0.0&idExercice=${exercice}`)
 
-/** Gives these entries, or all, a comment that they never had. */
 let comments = 0
+/** Gives these entries, or all, a new comment. */
 function change(changed?: number[]): Promise<void> {
   comments += 1
   const where = changed ? `id in (${changed.join(',')})` : `exercice_id = ${exercice}`
@@ -248,7 +248,7 @@ const meanwhile: [string, () => Promise<void> | void][] = [
     () => loseTrailers(() => stage.change(`delete from entries where id = ${ids[49]}`)),
   ],
 ]
-/** No answer has trailers, and the ledger changes before the question that would prove the end. */
+/** No answer has trailers, and the ledger changes before the request that would prove the end. */
 function loseTrailers(beforeQuestion: () => Promise<void>): void {
   stage.proxy.fault = async (path) => {
     if (!path.includes('since')) await beforeQuestion()

@@ -95,7 +95,7 @@ test('a gap is an error that names the gap, or is reported to a callback', async
   const id = await subscriptionWith(['a', 'b', 'c'])
   const pages = await take(ledger.events(id, { after: 0 }), 3)
   expect(pages).toHaveLength(3)
-  // What a service that has lost two events would answer.
+  // The answer of a service that has lost two events.
   const body = JSON.stringify(
     [1, 4, 4, 5].map((number) => ({ sequence: String(number), event: { data: { name: 'x' } } })),
   )

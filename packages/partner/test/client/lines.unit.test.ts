@@ -58,7 +58,7 @@ const block = (from: number, to: number): Block => {
 }
 const blocks = [block(0, 0), block(0, 80), block(80, 80), block(80, 81), block(81, 200), block(200, 200)]
 
-/** Passes lines by chunks of random length. */
+/** Passes lines in chunks of random length. */
 function pass(check: BlockCheck, rows: string[]): void {
   for (let at = 0; at < rows.length; ) {
     const count = randomInt(1, 90)

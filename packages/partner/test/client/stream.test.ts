@@ -77,7 +77,7 @@ test.each(spoilt)(
   },
 )
 
-/** Whether an answer began after lines that had come, and whether the second one did. */
+/** Whether any answer began after lines that had come, and whether the second answer did. */
 function resumed(): [inParts: boolean, atOnce: boolean] {
   const answers = stage.proxy.asked.filter(({ headers }) => headers.accept === 'application/x-ndjson')
   const after = answers.map(({ path }) => /[?&]after=/.test(path))

@@ -209,7 +209,7 @@ describe('with the signing secret of the subscription', () => {
     expect(reasonOf({ ...request, body: `${body} ` })).toBe('body-changed')
     const other = `whsec_${Buffer.alloc(32).toString('base64')}`
     expect(reasonOf({ ...request, signingSecret: other })).toBe('signature-wrong')
-    // The digest alone proves nothing and refuses nothing: another intermediary may have recoded it.
+    // A wrong digest alone does not refuse a delivery, because an intermediary may have changed the header.
     expect(reasonOf(standard({ 'content-digest': 'sha-256=:AAAA:' }))).toBe('accepted')
   })
 

@@ -1,4 +1,4 @@
-/** Copies by tokens with and without the group `employees`: each run leaves the rows that its token shows, proven. */
+/** Copies by tokens with and without the group `employees`: each run leaves the rows that its token shows. */
 import { describe, expect, test } from 'vitest'
 import { mark, setEmployeesStage } from '../../../../test/support/employees/stage.ts'
 import { forTests } from '../../../../test/support/for-tests.ts'

@@ -1,6 +1,6 @@
 /**
- * Copies of a firm across epochs: a failover that lost commits which the copies have, planned ones that lost nothing, and
- * several in a row. Only what differs is read again, by `sync`, by `sync --follow` and by `verify`.
+ * Copies of a firm across epochs: a failover that lost commits which the copies have, planned failovers that lost
+ * nothing, and several failovers in a row. Only what differs is read again, by `sync`, by `sync --follow` and by `verify`.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -69,7 +69,7 @@ type Event = {
   edit: Transaction
 }
 
-/** What happens to the firms. */
+/** Carries out an event. */
 async function happen({ what, place, seed: of, edit }: Event): Promise<void> {
   const id = idOf(place)
   switch (what) {
@@ -215,7 +215,7 @@ function tamper(database: DatabaseSync, { table, kind, row, column, value }: Tam
   try {
     return database.prepare(statements[kind]).run().changes > 0
   } catch (error) {
-    // Refused by a constraint, or nowhere to move to.
+    // A constraint refused the change, or there was no folder to move the row to.
     if (/constraint|datatype|malformed JSON/.test((error as Error).message)) return false
     throw error
   }

@@ -21,7 +21,7 @@ import { copyKinds } from '../support/sync/rows.ts'
 const kills = Number(process.env['SYNC_KILLS'] ?? 1)
 const serviceKills = Number(process.env['SYNC_SERVICE_KILLS'] ?? 1)
 const seed = Number(process.env['SYNC_SEED'] ?? Date.now() % 1e6)
-/** After this number of kills the next copy is a new one. */
+/** Number of kills after which a new copy begins. */
 const killsOfCopy = 5
 
 const stage = forTests(() => setYearStage(20_000))

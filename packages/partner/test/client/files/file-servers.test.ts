@@ -1,4 +1,4 @@
-/** File servers that are not the service: what ends a download there, and with which error. */
+/** File servers other than the service: the errors that end a download. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

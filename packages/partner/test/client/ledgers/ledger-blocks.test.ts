@@ -1,4 +1,4 @@
-/** Digests of many ledgers through the library, from the real service and one that lies. */
+/** Digests of many ledgers through the library, from the real service and from a service that lies. */
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'

@@ -111,7 +111,7 @@ describe('a read over answers that break', () => {
       ]).toEqual([afterBytes, kind, true, true])
       const again = askedFor().at(-1)![0]
       const entries = again.entries?.[0] ?? []
-      // More than a mebibyte is kept, so most entries are not asked for again.
+      // More than a mebibyte is kept, so most entries are not requested again.
       if (afterBytes > 3_000_000 && again.society === large && again.since)
         expect(Number(entries[0])).toBeGreaterThan(1_000_000)
     }

@@ -7,7 +7,7 @@ import { beforeEach } from 'vitest'
 /** What goes wrong with one answer. */
 export type Fault =
   /**
-   * The connection is reset after this many bytes of the body. One bit before may be wrong, and the header ETag may be
+   * The connection is reset after this many bytes of the body. One bit of them may be wrong, and the header ETag may be
    * dropped.
    */
   | { kind: 'cut'; afterBytes: number; at?: number; isWithoutETag?: boolean }
@@ -17,9 +17,9 @@ export type Fault =
   | { kind: 'end'; afterBytes: number }
   /** The whole body, without trailers. */
   | { kind: 'noTrailers' }
-  /** The whole body, with some trailers dropped or of another value, and one bit wrong at a place. */
+  /** The whole body, with some trailers dropped or changed, and perhaps one wrong bit. */
   | { kind: 'trailers'; dropped?: string[]; changed?: Record<string, string>; at?: number }
-  /** One bit of the byte at this place of the body is another one. */
+  /** The byte at this place of the body has one wrong bit. */
   | { kind: 'flip'; at: number }
   /** The connection is reset before an answer. */
   | { kind: 'refuse' }

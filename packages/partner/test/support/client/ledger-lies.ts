@@ -21,7 +21,7 @@ export function placesOf(all: Buffer[], kind: string, count: number): number[] {
   )
 }
 
-/** The answer with one bit changed, at a hundred places, and the kind of the line that has it. */
+/** A hundred copies of the answer, each with one changed bit, and the kind of the line that contains the bit. */
 export function* withOneBitChanged(
   lines: Buffer[],
 ): Generator<{ at: number; kind: string | undefined; spoiled: Buffer }> {

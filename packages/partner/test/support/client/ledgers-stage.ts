@@ -11,7 +11,7 @@ export const twoFolders = [folders.first.folderId, folders.sameFirm.folderId] as
 /**
  * Two folders of a firm, and a library that reads them through a proxy that spoils answers.
  * @param movements number of movements to add to the first folder
- * @param pauseMs between attempts: a broken answer holds its place until the service has seen the break
+ * @param pauseMs milliseconds between attempts: a broken answer keeps its slot until the service has noticed the break
  */
 export async function setLedgersStage(movements: number, attemptsMax = 2, pauseMs = 5) {
   const stage = await setExportStage({

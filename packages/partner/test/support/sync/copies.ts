@@ -67,7 +67,7 @@ export async function expectRows(
     expect(Object.keys(truth).sort()).toEqual([...tableNames].sort())
     for (const table of tableNames) {
       const isEqual = String(await linesIn(copy, society, table)) === truth[table]
-      // The two are too long to be shown.
+      // Both texts are too long for a message.
       expect([society, table, isEqual]).toEqual([society, table, true])
     }
   }

@@ -9,7 +9,7 @@ import type { CopyKind } from './rows.ts'
 
 export const [firstFolder, secondFolder] = twoFolders
 
-/** For all tests of a file. Copies are closed after each. */
+/** The stage for all tests of a file. Copies are closed after each test. */
 export function syncStageForTests() {
   const stage = forTests(setSyncStage)
   beforeEach(() => {
@@ -38,7 +38,7 @@ async function setSyncStage() {
       change(
         `update movements set description = '${to}' where schema_id = 100 and folder_id = 111 and id = ${id}`,
       ),
-    /** Moves the second folder to another firm while this runs. */
+    /** Moves the second folder to another firm while `run` runs. */
     async whileGone(run: () => Promise<void>): Promise<void> {
       await change(`update folders set firm_id = 120 where id = ${secondFolder}`)
       try {

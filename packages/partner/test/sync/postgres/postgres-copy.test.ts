@@ -1,4 +1,4 @@
-/** A copy in PostgreSQL: the bytes of rows come back, and what is not whole stays out. */
+/** A copy in PostgreSQL: the bytes of rows come back, and a ledger that is not whole stays out. */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { expect, test } from 'vitest'
@@ -133,7 +133,7 @@ test('accepts many rows in buffers of any size, which may be reused at once', as
     rows_after: 30_000,
   })
   expect(await read(copy, '7')).toBe(lines.join(''))
-  // A reader that stops early leaves the connection fit for use.
+  // A reader that stops early leaves a usable connection.
   for await (const chunk of copy.lines('7', 'movements')) {
     expect(chunk.length).toBeGreaterThan(0)
     break
@@ -177,7 +177,7 @@ test('rolls back a ledger with a line that PostgreSQL refuses or takes for the e
     await copy.rollback()
     expect(await read(copy, '8'), lines).toBe(good)
   }
-  // The row of another folder, and rows that were stopped in the middle.
+  // Rolls back the row of another folder, and rows that stopped in the middle.
   await copy.begin('8')
   await copy.table('folders')
   await copy.rows(Buffer.from(lineOf('folders', { society_id: '99' })))
