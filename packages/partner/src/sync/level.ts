@@ -27,8 +27,7 @@ export async function compare(copy: Copy, ledger: LedgerBlocks) {
     else tables.push(table)
   }
   const cutter = new BlockCutter(ledger.blocks, idAt)
-  for await (const { buffer, byteOffset, length } of copy.lines(society, 'movements'))
-    cutter.pass(Buffer.from(buffer, byteOffset, length))
+  for await (const lines of copy.lines(society, 'movements')) cutter.pass(lines)
   const { rows, differing, outside } = cutter.end()
   const isEqual = differing.length + outside.length + tables.length === 0
   return { ledger, rows, differing, outside, tables, equalTables, isEqual }

@@ -84,9 +84,8 @@ export async function receive(
       if (part.table !== 'movements') underWay!.tables += 1
       await copy.table(part.table)
     } else if (part.kind === 'rows') {
-      const { buffer, byteOffset, byteLength } = part.bytes
       if (part.table === 'movements') underWay!.rows_after += part.rows
-      await copy.rows(Buffer.from(buffer, byteOffset, byteLength))
+      await copy.rows(part.bytes)
       run.onEvent?.({ kind: 'rows', rows: part.rows })
     } else if (part.kind === 'end') {
       const { society } = part

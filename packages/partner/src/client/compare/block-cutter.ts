@@ -1,5 +1,5 @@
 /** Compares the lines of a copy with the blocks of a ledger. */
-import type { Buffer } from 'node:buffer'
+import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import type { Block } from '../blocks.ts'
 import type { EntryRange } from '../changes.ts'
@@ -11,7 +11,7 @@ import type { EntryRange } from '../changes.ts'
 const [least, most] = ['-9223372036854775808', '9223372036854775807']
 
 /** Returns the entry of the line that begins at `start` and ends before `end`. */
-export type EntryAt = (lines: Buffer, start: number, end: number) => number
+type EntryAt = (lines: Buffer, start: number, end: number) => number
 
 /** Cuts lines where blocks begin and end. Lines come in ascending order of their entries. */
 export class BlockCutter {
@@ -34,7 +34,8 @@ export class BlockCutter {
     this.#enter(0)
   }
 
-  pass(lines: Buffer): void {
+  pass({ buffer, byteOffset, length }: Uint8Array): void {
+    const lines = Buffer.from(buffer, byteOffset, length)
     // The lines of one block are hashed in one call.
     let start = 0
     for (let at = 0; at < lines.length; ) {

@@ -2,7 +2,6 @@
  * Repairs a copy whose cursor is refused (docs/spec/changes.md#the-way-back): compares its lines with the blocks of the
  * selection, and reads again those that differ.
  */
-import { Buffer } from 'node:buffer'
 import type { Movement } from '../api/items.ts'
 import { readBlocks } from '../blocks.ts'
 import { type Changes, type ChangesOptions, joinedRanges, rangesMax } from '../changes.ts'
@@ -55,7 +54,7 @@ async function differingBlocks(blocks: Awaited<ReturnType<typeof readBlocks>>['b
   const lines = new WholeLines()
   for await (const chunk of copy) {
     const whole = lines.push(chunk)
-    if (whole) cutter.pass(Buffer.from(whole.buffer, whole.byteOffset, whole.length))
+    if (whole) cutter.pass(whole)
   }
   if (lines.restBytes > 0) throw clientError('INVALID-OPTION', 'The last line of the copy has no line feed')
   return cutter.end().differing

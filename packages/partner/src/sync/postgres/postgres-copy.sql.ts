@@ -224,7 +224,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     if (name === 'folders') open.diary = replaced ?? open.diary
   }
 
-  async rows(lines: Buffer): Promise<void> {
+  async rows(lines: Uint8Array): Promise<void> {
     const open = this.#opened()
     const { table } = open
     if (table === undefined) throw new TypeError('rows() needs table() before it')

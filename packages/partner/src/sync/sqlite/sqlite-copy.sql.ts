@@ -245,7 +245,8 @@ class SqliteCopy extends SqlCopy implements Copy {
     this.#database.prepare(`delete from ${name} where society_id = ?`).run(this.#society)
   }
 
-  async rows(lines: Buffer): Promise<void> {
+  async rows({ buffer, byteOffset, length }: Uint8Array): Promise<void> {
+    const lines = Buffer.from(buffer, byteOffset, length)
     const table = this.#table
     this.#inserts[table] ??= this.#database.prepare(insertInto(table))
     const insert = this.#inserts[table]

@@ -45,7 +45,7 @@ async function fill(copy: Copy, society: string, lines: Partial<Record<LedgerTab
   await copy.begin(society)
   for (const [table, rows] of Object.entries(lines)) {
     await copy.table(table as LedgerTableName)
-    await copy.rows(Buffer.from(rows.join('')))
+    await copy.rows(new TextEncoder().encode(rows.join('')))
   }
   await copy.commit({ firm_id: '26001', cursor: 'c1' }, null)
 }
