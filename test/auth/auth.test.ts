@@ -51,30 +51,26 @@ describe('a caller is refused with a distinct code', () => {
     return failure(answer, path)
   }
 
-  test('without Authorization, or with another scheme', async () => {
-    const expected = [401, 'ERR-INVALID-AUTH-HEADER']
-    expect(await refused({})).toEqual(expected)
-    expect(await refused({ 'X-Third-Party-Secret': secret })).toEqual(expected)
-    expect(await refused({ ...credentials(company, secret), Authorization: 'Basic dTpw' })).toEqual(expected)
-  })
-
-  test('without the secret', async () => {
-    const { Authorization } = credentials(company, secret)
-    expect(await refused({ Authorization: Authorization! })).toEqual([401, 'ERR-SECRET-HEADER-NOT-SET'])
-  })
-
-  test('with an unknown secret', async () => {
-    expect(await refused(credentials(company, `${secret}x`))).toEqual([401, 'ERR-INVALID-SECRET'])
-  })
-
-  test('with an unknown token', async () => {
-    expect(await refused(credentials('glv_api_unknown', secret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
-    expect(await refused(credentials('glv_firm_unknown', secret))).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
-  })
-
-  test("with another partner's secret", async () => {
-    expect(await refused(credentials(company, otherSecret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
-    expect(await refused(credentials(firm, otherSecret))).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
+  test.each<[string, () => Record<string, string>, code: string]>([
+    ['without any credentials', () => ({}), 'ERR-INVALID-AUTH-HEADER'],
+    ['without Authorization', () => ({ 'X-Third-Party-Secret': secret }), 'ERR-INVALID-AUTH-HEADER'],
+    [
+      'with another scheme',
+      () => ({ ...credentials(company, secret), Authorization: 'Basic dTpw' }),
+      'ERR-INVALID-AUTH-HEADER',
+    ],
+    ['without the secret', () => ({ Authorization: `Bearer ${company.token}` }), 'ERR-SECRET-HEADER-NOT-SET'],
+    ['with an unknown secret', () => credentials(company, `${secret}x`), 'ERR-INVALID-SECRET'],
+    ['with an unknown token', () => credentials('glv_api_unknown', secret), 'ERR-API-TOKEN-NOT-FOUND'],
+    ['with an unknown firm token', () => credentials('glv_firm_unknown', secret), 'ERR-FIRM-TOKEN-NOT-FOUND'],
+    ["with another partner's secret", () => credentials(company, otherSecret), 'ERR-API-TOKEN-NOT-FOUND'],
+    [
+      "with a firm token and another partner's secret",
+      () => credentials(firm, otherSecret),
+      'ERR-FIRM-TOKEN-NOT-FOUND',
+    ],
+  ])('%s', async (_, headers, code) => {
+    expect(await refused(headers())).toEqual([401, code])
   })
 
   test('with a revoked token, from the next request on', async () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { signatureOf } from '../../packages/contract/src/webhook-delivery.ts'
 import { limits } from '../../src/config.ts'
 import { type NumberedEvent, packBatch, webhookId } from '../../src/webhooks/body.ts'
-import { type Attempted, decide, retryAfterMs, retryDelaysMs } from '../../src/webhooks/dispatch/delivery.ts'
+import { type Attempted, decide, retryAfterMs } from '../../src/webhooks/dispatch/delivery.ts'
 import { tries } from '../support/changes/properties.ts'
 
 const now = Date.parse('2026-11-21T12:00:00Z')
@@ -21,21 +21,6 @@ describe('after an attempt', () => {
       expect(decide({ ...failed, status }, now, 0)).toEqual({ state: 'delivered' })
     for (const status of [null, 100, 199, 300, 302, 400, 401, 404, 429, 500, 503])
       expect(decide({ ...failed, status }, now, 0)).toMatchObject({ state: 'pending' })
-  })
-
-  test('the delays match the specification, about three days in all', () => {
-    const delays = Array.from({ length: 11 }, (_, index) => {
-      const decision = decide({ ...failed, attempts: index + 1, failingSince: now }, now, 0)
-      return decision.state === 'pending' ? (decision.nextAttemptAt - now) / 1000 : decision
-    })
-    expect(delays).toEqual([5, 30, 120, 600, 1800, 3600, 10_800, 21_600, 43_200, 86_400, 86_400])
-    expect(retryDelaysMs.reduce((sum, delay) => sum + delay, 0) / day).toBeCloseTo(2.95, 2)
-  })
-
-  test('after eleven retries the delivery has failed, and the subscription stays enabled', () => {
-    expect(decide({ ...failed, attempts: 12, failingSince: now - 3 * day }, now, 0)).toEqual({
-      state: 'failed',
-    })
   })
 
   test('jitter adds up to a tenth of the delay', () => {
@@ -77,11 +62,6 @@ describe('after an attempt', () => {
     expect(failing(5 * day - 1)).toMatchObject({ state: 'pending', disable: null })
     expect(failing(5 * day)).toEqual(disabled('no delivery has succeeded for five days'))
     expect(failing(5 * day, 12)).toEqual(failing(5 * day))
-  })
-
-  test('the last attempt is due when the five days end, not a day later', () => {
-    const decision = decide({ ...failed, attempts: 11, failingSince: now - 4.5 * day }, now, 0)
-    expect(decision).toEqual(retried(day / 2))
   })
 })
 

@@ -19,7 +19,7 @@ const hour = 60 * minute
 const day = 24 * hour
 
 /** Delays before the second and later attempts, in milliseconds: eleven delays, about three days in all. */
-export const retryDelaysMs = [
+const retryDelaysMs = [
   5 * second,
   30 * second,
   2 * minute,
