@@ -150,7 +150,7 @@ test('requests of unknown callers and requests beyond the rate limit leave no ro
   expect((await keyInfo('unknown', { Authorization: 'Bearer glv_api_wrong' })).status).toBe(401)
   expect((await keyInfo('within')).status).toBe(200)
   expect((await keyInfo('beyond')).status).toBe(429)
-  // Its last rows are appended before it ends.
+  // The service appends its last rows before it ends.
   await strict.stop()
   const found = (await listAudit(owner, { most: 100 })).map(({ requestId }) => requestId)
   expect(found).toContain('within')

@@ -52,12 +52,12 @@ test('the limits of a partner apply to all its tokens, in every process at once,
   expect(await ask(urls[1]!, tokens[1]!)).toEqual([200, '3', '2'])
   const refused = await request(urls[0] + keyInfo, tokens[0]!)
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(60)
-  // The window of the setting would be over by now.
+  // A minute later, a window of the setting would be over. That of the partner lasts an hour.
   await stage.staff.client.query(
     `update grandlivre.rate_windows set started_at = started_at - interval '1 minute'`,
   )
   expect((await ask(urls[0]!, tokens[0]!))[0]).toBe(429)
-  // Those of others stay.
+  // The limits of other partners stay.
   expect((await ask(urls[0]!, stage.firm))[1]).toBe('100000')
 
   await limit('NARROW', '--default')
@@ -79,7 +79,7 @@ test('simultaneous requests are counted separately for each partner', async () =
     expect(await statuses()).toEqual([200, 200])
     for (const release of shared) release()
     const own = `${folderId} of partner ${stage.thirdPartyId}`
-    // Those of the answers above are free a moment after their last byte.
+    // The slots of the answers above are free a moment after their last byte.
     for (const signal of [new AbortController().signal, new AbortController().signal])
       await slots.acquireInTurn(path, own, signal, 2)
     expect(await statuses()).toEqual([429, 429])

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const slots of opened.splice(0)) await slots.close()
 })
 
-/** Slots as each process has them: on a connection of their own. Another test shares slots with a second process. */
+/** Slots on a connection of their own, as each process has them. */
 function open(limit = 3, url = database.serviceUrl): RequestSlots {
   const slots = new RequestSlots(url, limit, silent)
   opened.push(slots)
@@ -115,7 +115,7 @@ test('running requests keep their slots when the connection that holds the slots
   await killConnections()
   await until(async () => (await locks()) === 3)
   expect(await isFull(one)).toBe(true)
-  // The other one's connection was killed too: its next request opens a new one.
+  // The connection of the other instance was killed, too: its next request opens a new one.
   await until(async () => {
     try {
       return await isFull(other)
@@ -144,7 +144,7 @@ test('requests that wait for a slot get one in turn, and are never refused', asy
     order.push(n)
     return release!
   })
-  // Another line is not held up.
+  // Requests for another folder do not wait.
   const other = await slots.acquireInTurn('/r', '2', signal)
   expect(order).toEqual([])
   first!()

@@ -15,7 +15,7 @@ const day = 86_400_000
 interface Scenario {
   subscriptionId: string
   clock: { now: number }
-  /** Makes the dispatcher search now; by itself it does so every other second. */
+  /** Makes the dispatcher search now. Without that it searches every two seconds. */
   search(): Promise<void>
   /** The latest delivery. */
   // biome-ignore lint/suspicious/noExplicitAny: a row
@@ -48,7 +48,10 @@ async function startScenario(): Promise<Scenario> {
   }
 }
 
-/** The delay that each attempt plans before the next one, in seconds, until the delivery has ended or waits. */
+/**
+ * Moves the clock to each retry until the delivery has ended, or its subscription is disabled.
+ * @returns the delay before each retry, in seconds
+ */
 async function retryToTheEnd({ clock, search, latest, tried }: Scenario): Promise<number[]> {
   const delays: number[] = []
   const ticks = stage.receiver.accepted('/tick').length
@@ -58,8 +61,8 @@ async function retryToTheEnd({ clock, search, latest, tried }: Scenario): Promis
     if (state !== 'pending' || !enabled) return delays
     delays.push((next - clock.now) / second)
     const before = stage.receiver.requests('/one').length
-    // One millisecond early, nothing is sent. A second subscriber, who is sent its event at once, proves that
-    // the dispatcher has searched.
+    // One millisecond early, nothing is sent. The event that the second subscriber gets at once proves that the
+    // dispatcher has searched.
     clock.now = next - 1
     await search()
     await stage.publish([documentEvent('tick', '112')])
@@ -114,7 +117,7 @@ test('five days without success disable a subscription; once enabled, it goes on
   await retryToTheEnd(scenario)
   await stage.publish([documentEvent('b', '111')])
   await retryToTheEnd(scenario)
-  // On the day, not with the retry that was due a day later.
+  // The subscription is disabled after exactly five days, not with the retry that was due a day later.
   expect(clock.now - start).toBe(5 * day)
   await until(async () => (await stage.sql('select from subscriptions where not enabled')).length === 1)
   const [disabled] = await stage.sql(

@@ -84,7 +84,7 @@ for (const seed of [1, 2, 3]) {
     }
     expect(stage.receiver.forged).toEqual([])
     expect([...expected.values()].filter((names) => names.length > 0).length).toBeGreaterThan(20)
-    // What has not been delivered by now is not delivered later either.
+    // After two more events, no further event has arrived.
     await stage.publish([{ name: 'visitedPage', operation: 'VOID', data: { path: '/end' } }], '100')
     await stage.publish([{ name: 'visitedPage', operation: 'VOID', data: { path: '/end' } }], '200')
     const ends = ({ schemaId, folderIds }: Drawn) => (folderIds.length > 0 ? 0 : schemaId === null ? 2 : 1)

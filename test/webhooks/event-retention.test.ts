@@ -47,8 +47,7 @@ test('the sweep removes events and finished deliveries after thirty days; younge
 
 test('an event stays until each active subscription has collected it; disabled, suspended and disconnected ones keep no event', async () => {
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
-  // Old events: one that no subscription receives, then the first event that each subscription has yet to
-  // collect.
+  // Old events: one that no subscription receives, then for each subscription the first event that it has not collected.
   await staff.client.query(`
     set search_path = grandlivre;
     insert into events (schema_id, id, name, operation, scope, data, created_at)

@@ -1,4 +1,4 @@
-/** The word for an error, for errors that no receiver of the tests causes. */
+/** Faults of errors that no receiver of the other tests causes. */
 import { expect, test } from 'vitest'
 import { faultOf, TooLate } from '../../src/webhooks/dispatch/fault.ts'
 import { RefusedTarget } from '../../src/webhooks/target.ts'

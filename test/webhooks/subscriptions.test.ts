@@ -60,7 +60,7 @@ async function addEvent(name: string, folderId: number | null = null, schemaId =
   return id
 }
 
-/** The last event that it has passed; the next one is collected after it. */
+/** The position of a subscription: the last event that it has passed. */
 async function positionOf({ id }: Subscription): Promise<number> {
   const [{ at }] = await sql(
     `select coalesce(p.position, s.start_position)::int as at from subscriptions s
@@ -86,7 +86,7 @@ const change = (subscription: Subscription, to: Partial<Subscription>, skips = f
     await applyChange(client, subscription, { to: { ...subscription, ...to }, skips })
   })
 
-/** Names of all its events, by number; numbers those that have none yet. */
+/** Numbers all events of a subscription. @returns number, name and id of each */
 const numbersOf = ({ id }: Subscription) =>
   inFirst(async (client) => {
     await numberInParts((run) => run(client), id)
@@ -139,7 +139,7 @@ describe('a changed filter', () => {
       `3 exercice ${third}`,
       `4 portfolio ${fourth}`,
     ])
-    // Between two changes without an event, nothing has to be kept.
+    // If no event came between two changes, the filter between them is not kept.
     await change({ ...subscription, onEvents: ['portfolio'], folderIds: [] }, { onEvents: ['document'] })
     await change({ ...subscription, onEvents: ['document'], folderIds: [] }, { onEvents: ['exercice'] })
     expect((await numbersOf(subscription)).length).toBe(4)

@@ -244,7 +244,7 @@ test('a process that has only the former key is not ready once a rotation has be
 
 test('a writer that has already chosen its key delays the last step, and its row is re-encrypted too', async () => {
   const pool = new pg.Pool({ connectionString: database.serviceUrl, max: 2 })
-  // Ends before its database is dropped, also if the test fails.
+  // The pool ends before its database is dropped, also if the test fails.
   ends.push(() => pool.end())
   const writer = await pool.connect()
   ends.push(async () => writer.release(true))
@@ -255,7 +255,7 @@ test('a writer that has already chosen its key delays the last step, and its row
   const waiting = `select from pg_locks where locktype = 'advisory' and not granted
     and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`
   await expect.poll(async () => (await staff.client.query(waiting)).rowCount, patient).toBe(1)
-  // The command gives up and tries again; others choose their key meanwhile.
+  // The command gives up its lock and tries again. Meanwhile others can choose their key.
   await pool.query('select grandlivre.sealing_key()')
   await staff.client.query(
     `insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted, retired_at)

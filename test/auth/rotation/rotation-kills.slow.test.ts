@@ -51,7 +51,7 @@ async function stageOf({ onTestFinished }: TestContext) {
       received.push({ path, delivery })
       answerWith(204)(response, delivery, attempt)
     })
-  /** Secrets by the path of their subscription, and those of the partner. */
+  /** The signing secrets by the path of their subscription, and the partner's secrets. */
   const known = { signing: new Map<string, string[]>(), partner: [secret] }
   const scope = { schemaId: '100', level: 'staff', firmId: null, thirdPartyId: rows[0].id } as const
   for (let number = 0; number < subscriptions; number++) {
@@ -63,7 +63,7 @@ async function stageOf({ onTestFinished }: TestContext) {
       folderIds: [],
       postUrl,
     })
-    // Four sign beside each other, so that the command has some steps to be killed in.
+    // Four secrets sign at once, so that the command has several steps in which it may be killed.
     const secrets = Array.from({ length: 4 }, makeSigningSecret)
     await staff.client.query(
       `insert into signing_secrets (subscription_id, secret_encrypted, created_at, retired_at)
@@ -86,7 +86,7 @@ async function stageOf({ onTestFinished }: TestContext) {
     onTestFinished(() => service.kill())
     return service
   }
-  // One after the other, and each with its key first: the order of the two must not matter.
+  // The two processes have the keys in opposite order, which must not matter.
   const first = await start({ MASTER_KEY: hex(keys[0]), FORMER_MASTER_KEY: hex(keys[1]) })
   const second = await start({ MASTER_KEY: hex(keys[1]), FORMER_MASTER_KEY: hex(keys[0]) })
   return { database, staff, headers, receiver, received, hear, known, start, services: [first, second] }
@@ -131,7 +131,7 @@ function load({ database, staff, headers, receiver, hear, known, services }: Sta
       counts.exports++
     }),
     again(300, async () => {
-      // Links hold for an hour: those of all keys so far.
+      // Links are valid for an hour, so the links of all keys so far are.
       const url = anyUrl()
       const { body } = await trigger(url, headers)
       const link = new URL((await ended(url, headers, body.id)).url!)
@@ -192,7 +192,7 @@ function load({ database, staff, headers, receiver, hear, known, services }: Sta
   }
 }
 
-/** Where a killed run was. */
+/** How far a killed run had come. */
 type Place = 'before the first step' | 'between the first step and the last' | 'after the last step'
 
 async function placeOf({ staff }: Stage, to: Buffer): Promise<Place> {
@@ -203,7 +203,7 @@ async function placeOf({ staff }: Stage, to: Buffer): Promise<Place> {
   return rows[0].fingerprint.equals(fingerprintOf(to)) ? 'after the last step' : 'before the first step'
 }
 
-/** Kills the command so long after its first step. */
+/** Starts the command, and kills it `afterMs` milliseconds after its first step. */
 async function kill(stage: Stage, to: number, afterMs: number): Promise<Place> {
   const { child, soFar, ended } = startCli(forBoth(to, stage.database.ownerUrl), 'rotate-key')
   while (!soFar.error.includes('From key') && child.exitCode === null) await delay(2)
@@ -249,7 +249,7 @@ test('killing rotate-key under load loses no secret, and every delivery has a va
   }
   const work = async () => {
     let to = 1
-    // How long its work takes, after its first step.
+    // Measures how long the command works after its first step.
     const { soFar, ended } = startCli(forBoth(to, database.ownerUrl), 'rotate-key')
     while (!soFar.error.includes('From key')) await delay(2)
     const started = performance.now()

@@ -2,73 +2,43 @@
  * Thousands of events to fifty subscribers, twenty of which fail, hang or are slow, through two kills of a
  * service process and a restart of the database: 4,000, or as many as EVENTS says (`npm run long -- kills`: 10,000).
  */
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
+import type { ClientBase } from 'pg'
 import { expect, type TestContext, test } from 'vitest'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
-import { findPrograms, runProgram } from '../../../src/db/embedded/programs.ts'
-import { migrate } from '../../../src/db/migrations/migrate.ts'
 import { publish } from '../../../src/events/publish.ts'
 import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { createTenants } from '../../support/ledgers/tenants.ts'
-import { type ServiceProcess, startProcess } from '../../support/process.ts'
+import { startProcess } from '../../support/process.ts'
 import { answerWith, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { ask } from '../../support/servers/database.ts'
+import { startOwnDatabase } from '../../support/servers/own-database.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
 const events = Number(process.env['EVENTS'] ?? 4_000)
 const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const
 
-interface Stage {
-  database: EmbeddedDatabase
-  receiver: Receiver
-  /** Numbers of the events sent to each path, repeats included. */
-  received: Map<string, number[]>
-  start(): Promise<ServiceProcess>
-  restartDatabase(): Promise<void>
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string): Promise<any[]>
-}
-
-/** Uses its own PostgreSQL server, which the test may restart. */
-async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
+async function stageOf({ onTestFinished }: TestContext) {
+  const database = await startOwnDatabase()
+  onTestFinished(() => database.drop())
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-dispatcher-'))
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
-  await chmod(dataDir, 0o755)
-  const database = await startEmbeddedDatabase({ dataDir, durable: false })
-  onTestFinished(() => database.stop())
-  await migrate(database.ownerUrl)
-  const processes: ServiceProcess[] = []
-  onTestFinished(async () => {
-    for (const { kill } of processes) await kill()
-  })
   const staff = await createTenants(database.ownerUrl)
   const receiver = await startReceiver(await staff.thirdParty('ONE'))
   onTestFinished(() => receiver.close())
-  await staff.end()
-  const connected = async <T>(run: (client: pg.Client) => Promise<T>): Promise<T> => {
-    const client = new pg.Client(database.ownerUrl)
-    await client.connect()
-    return run(client).finally(() => client.end())
+  const { client } = staff
+  await client.query('set search_path = grandlivre')
+  const received = await subscribeAll(client, receiver)
+  for (let first = 0; first < events; first += 100) {
+    const some = Array.from({ length: 100 }, (_, next) => documentEvent(String(first + next)))
+    await client.query('begin')
+    await publish(client, '100', some)
+    await client.query('commit')
   }
-  const received = new Map<string, number[]>()
-  await connected(async (client) => {
-    await client.query('set search_path = grandlivre')
-    await subscribeAll(client, receiver, received)
-    for (let first = 0; first < events; first += 100) {
-      await client.query('begin')
-      await publish(
-        client,
-        '100',
-        Array.from({ length: 100 }, (_, next) => documentEvent(String(first + next))),
-      )
-      await client.query('commit')
-    }
-  })
+  await staff.end()
   return {
-    database,
     receiver,
     received,
     start: async () => {
@@ -78,24 +48,20 @@ async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
         WEBHOOK_ALLOW_INSECURE: 'true',
         LOG_LEVEL: 'info',
       })
-      processes.push(service)
+      onTestFinished(() => service.kill())
       return service
     },
     restartDatabase: async () => {
-      const folder = join(dataDir, 'postgres')
-      const { pg_ctl } = await findPrograms()
-      const where = [`--pgdata=${folder}`, `--log=${join(folder, 'server.log')}`]
-      await runProgram(pg_ctl, ['restart', '--wait', '--mode=fast', ...where])
+      await database.control('stop', '--mode=fast')
+      await database.start()
     },
-    sql: (text) => connected(async (client) => (await client.query(text)).rows),
+    sql: (text: string) => ask(database.ownerUrl, text),
   }
 }
 
-async function subscribeAll(
-  client: pg.Client,
-  receiver: Receiver,
-  received: Map<string, number[]>,
-): Promise<void> {
+/** @returns the numbers of the events sent to each path, repeats included */
+async function subscribeAll(client: ClientBase, receiver: Receiver): Promise<Map<string, number[]>> {
+  const received = new Map<string, number[]>()
   const [{ id: thirdPartyId }] = (await client.query('select id from third_parties')).rows
   for (const [kind, count] of Object.entries(subscribers))
     for (let number = 0; number < count; number++) {
@@ -121,6 +87,7 @@ async function subscribeAll(
         folderIds: [],
       })
     }
+  return received
 }
 
 test('two kills and a restart lose no event, keep the order and repeat few events', {

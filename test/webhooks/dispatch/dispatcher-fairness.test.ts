@@ -112,7 +112,7 @@ test('each of many subscriptions gets its first turn before any gets its second'
   await stage.publish(documents(numbered(150)))
   // No subscription counts as slow, however long the test takes.
   stage.dispatch({ timing: { timeoutMs: 120_000, slowMs: 119_000 } })
-  // More than one search finds: the rest must wait.
+  // There are more subscriptions than slots: the others must wait.
   await until(() => crowd.requested.length === 112)
   for (let requests = 113; requests <= 160; requests++) {
     crowd.answerOne()

@@ -92,7 +92,7 @@ test('events that expire while a subscription is disabled appear as a gap in its
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['kept'])
   expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([151])
   await until(async () => (await deliveriesOf(stage, id)).every(({ state }) => state === 'delivered'))
-  // Nothing is left: the subscription is passed over, and found again with the next event.
+  // No event is left: searches pass over the subscription until the next event.
   await disable()
   await stage.publish(documents(['gone']))
   await expire()

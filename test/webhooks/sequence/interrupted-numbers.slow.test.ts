@@ -1,7 +1,7 @@
 /**
  * Numbers through kills of the service and crashes of the database: four and two, or as many as SERVICE_KILLS and
  * DATABASE_KILLS say (`npm run long -- kills`: 50 and 20). The receiver refuses at random, and a reader fills the gaps of its
- * record by number. The record is the proof: the exact set, in order.
+ * record by number. The record must have exactly the published events, in order.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -81,7 +81,7 @@ function recordAt(receiver: Receiver, path: string, isRefusing: () => boolean): 
   return record
 }
 
-/** Publishes in one transaction, again until it is known to be committed. */
+/** Publishes in one transaction, and repeats it until it is known to be committed. */
 async function publishSurely(
   ownerUrl: string,
   schemaId: string,
