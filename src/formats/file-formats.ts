@@ -15,8 +15,6 @@ export interface FileFormatFacts {
   takes: readonly FormatParameter[]
   /** A trigger without one of these parameters is refused. */
   requires: readonly FormatParameter[]
-  /** The forms in which routes stream this format, each with its media type. */
-  streamed: Readonly<Record<string, string>>
 }
 
 /** The parameters that select a part of a folder: a fiscal year or a period, and journals. */
@@ -46,14 +44,12 @@ export const fileFormats = {
     mediaType: 'application/json',
     takes: [],
     requires: [],
-    streamed: { json: 'application/json', ndjson: 'application/x-ndjson' },
   },
   TRA: {
     ending: 'tra',
     mediaType: 'text/plain; charset=windows-1252',
     takes: selection,
     requires: [],
-    streamed: {},
   },
   // A FEC has one of two encodings. The store knows only the file's ending, so the media type names no encoding.
   FEC: {
@@ -61,44 +57,31 @@ export const fileFormats = {
     mediaType: 'text/plain',
     takes: ['idExercice', 'encoding', 'columns'],
     requires: ['idExercice'],
-    streamed: {},
   },
   CSV: {
     ending: 'csv',
     mediaType: 'text/csv; charset=utf-8; header=present',
     takes: selection,
     requires: [],
-    streamed: {},
   },
   PARQUET: {
     ending: 'parquet',
     mediaType: 'application/vnd.apache.parquet',
     takes: selection,
     requires: [],
-    streamed: {},
   },
 } as const satisfies Record<string, FileFormatFacts>
 
 export type FileFormat = keyof typeof fileFormats
 export const fileFormatNames = Object.keys(fileFormats) as FileFormat[]
 
-type Streamed = (typeof fileFormats)[FileFormat]['streamed']
-/** A form in which items are streamed. */
-export type StreamedForm = Streamed extends infer Each ? (Each extends object ? keyof Each : never) : never
+/** The forms in which routes stream items, each with its media type. */
+const streamed = { json: 'application/json', ndjson: 'application/x-ndjson' } as const
+export type StreamedForm = keyof typeof streamed
+export const streamedForms = Object.keys(streamed) as StreamedForm[]
 
-/** A streamed form whose items are JSON. */
-export type JsonForm = keyof (typeof fileFormats)['JSON']['streamed']
-
-/** The form in which many ledgers are streamed together, with its media type. No file has this form. */
-const ledgers = { ledgers: 'application/vnd.grandlivre.ledgers' } as const
-
-export const mediaTypes = Object.assign(
-  { ...ledgers },
-  ...Object.values(fileFormats).map(({ streamed }) => streamed),
-) as Readonly<Record<StreamedForm | keyof typeof ledgers, string>>
-export const streamedForms = Object.values(fileFormats).flatMap(
-  ({ streamed }) => Object.keys(streamed) as StreamedForm[],
-)
+/** The media type of each form of an answer. Many ledgers together have a form of their own. */
+export const mediaTypes = { ...streamed, ledgers: 'application/vnd.grandlivre.ledgers' } as const
 
 /** The ways to compress a file of any format. Each adds a second ending to the name, and has its own media type. */
 const compressions = {

@@ -3,7 +3,7 @@
  * (docs/spec/changes.md#blocks). Pure.
  */
 import { createHash } from 'node:crypto'
-import type { JsonForm } from '../../formats/file-formats.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import { framed, framings } from '../render/framing.ts'
 import { blockSizes, picksEntries, type Selection, tagOf } from '../selection.ts'
@@ -60,7 +60,7 @@ export function blockItems(blocks: readonly Block[]) {
 }
 
 /** The body of an answer. */
-export function blocksText(blocks: readonly Block[], form: JsonForm): string {
+export function blocksText(blocks: readonly Block[], form: StreamedForm): string {
   const items = blockItems(blocks).map((item) => JSON.stringify(item))
   return framed(items, framings[form])
 }

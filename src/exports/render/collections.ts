@@ -3,7 +3,7 @@
  */
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
-import type { JsonForm } from '../../formats/file-formats.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import { accountingFirmItem, accountingFolderItem } from '../../formats/items/accounting-folder.ts'
 import { accountItem } from '../../formats/items/accounts/account.ts'
 import { vatItem } from '../../formats/items/accounts/vat.ts'
@@ -110,7 +110,7 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
 export function collectionTexts(
   client: pg.ClientBase,
   { what, owner }: OwnedCollection,
-  form: JsonForm,
+  form: StreamedForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
   if (what === 'society') return frameItems(ledger.readOpenedFolders(client, owner), framings[form], counted)

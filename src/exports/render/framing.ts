@@ -1,4 +1,4 @@
-import type { JsonForm } from '../../formats/file-formats.ts'
+import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { ChunkBuffer, Chunks } from '../chunks.ts'
 
 /** The text around and between items. */
@@ -12,18 +12,18 @@ export interface Framing {
 }
 
 /** An array of JSON items, or one item per line. */
-export const framings: Record<JsonForm, Framing> = {
+export const framings: Record<StreamedForm, Framing> = {
   json: { open: '[', separator: ',', terminator: '', close: ']' },
   ndjson: { open: '', separator: '', terminator: '\n', close: '' },
 }
 
 /** A single item, which is not in an array. */
-export const itemFramings: Record<JsonForm, Framing> = {
+export const itemFramings: Record<StreamedForm, Framing> = {
   json: { open: '', separator: '', terminator: '', close: '' },
   ndjson: framings.ndjson,
 }
 
-/** Texts of items as a body. */
+/** Joins items to the text of a whole body. */
 export function framed(items: readonly string[], { open, separator, terminator, close }: Framing): string {
   return open + items.map((item) => item + terminator).join(separator) + close
 }

@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import { compressWhole } from '../../../exports/chunks.ts'
 import { framed, framings } from '../../../exports/render/framing.ts'
-import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
+import { mediaTypes, type StreamedForm } from '../../../formats/file-formats.ts'
 import { named } from '../../../formats/items/values.ts'
 import { noteFacts, takeBackFromRate } from '../../authenticate.ts'
 import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
@@ -132,7 +132,7 @@ async function readOrWait(
   return whole(list)
 }
 
-type Representation = ReturnType<typeof representationFor<JsonForm>>
+type Representation = ReturnType<typeof representationFor<StreamedForm>>
 
 /** The body, made once for all requests that share the read. */
 function bodyOf({ lines = [], bodies }: LedgerList, { form, encoding }: Representation): Promise<Uint8Array> {
