@@ -105,7 +105,7 @@ export function readWords<Context>(
     if (text === undefined) throw new UsageError(`<${name}> is missing: ${argument.help}`)
     given[name] = readValue(`<${name}>`, argument, text)
   }
-  if (places.length > named.length) throw new UsageError(`"${places[named.length]}" is one word too many`)
+  if (places.length > named.length) throw new UsageError(`Unexpected word "${places[named.length]}"`)
   for (const [name, option] of Object.entries(options)) {
     const found = texts.get(name) ?? (option.default === undefined ? undefined : [option.default])
     if (found === undefined) {

@@ -38,8 +38,8 @@ export const login = command({
 checks them, and keeps them in a file that only you can read. The environment
 (GRANDLIVRE_URL, GRANDLIVRE_TOKEN, GRANDLIVRE_SECRET) wins over this file.
 
-Token and secret are never options, which other users of this machine could
-see: a script pipes the answers, one a line.
+No option takes the token or the secret: other users of this machine could see
+them. A script pipes the answers, one a line.
 
 The file can keep several accesses, such as those of several firms, each under
 the name that --profile gives. Without --profile the name is default.`,
@@ -156,12 +156,10 @@ of the token, and folder. Tokens and secrets are not shown.`,
 const remove = command({
   name: 'profiles remove',
   summary: 'remove one of the accesses that login kept',
-  about: `Removes a profile from the file that grandlivre login wrote, and the file with
-its last one. The token stays valid: ask the operators of the service to revoke
-it.`,
-  arguments: {
-    name: { is: profileKind, help: 'as profiles shows it; default after a login without --profile' },
-  },
+  about: `Removes a profile from the file that grandlivre login wrote. If no other profile
+is left, removes the file. The token stays valid: ask the operators of the
+service to revoke it.`,
+  arguments: { name: { is: profileKind, help: 'the profile; default after a login without --profile' } },
   async run({ terminal, env, json }: CommandCall, { name: profile }) {
     const file = await removeAccess(env, profile)
     if (json) terminal.json({ file, profile })

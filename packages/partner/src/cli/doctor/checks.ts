@@ -24,7 +24,8 @@ requests, the clock of this machine, the disk that files go to (the folder of
 --to, or the one you are in), and with --to the copy: whether it is of this
 service, and whether another sync holds it.
 
-The exit code is that of the first fault. What depends on it is not checked.`,
+The exit code is that of the first fault. Checks that depend on what is faulty
+are left out.`,
   options: {
     to: { value: 'copy', help: 'a copy that sync keeps: its lock and its place are checked, too' },
   },

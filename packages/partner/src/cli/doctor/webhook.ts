@@ -17,7 +17,7 @@ import {
 
 export const webhookList = command({
   name: 'webhook list',
-  summary: 'your subscriptions to events',
+  summary: 'list your subscriptions to events',
   about: 'Lists the subscriptions that the token sees, with their ids, oldest first.',
   async run({ ledger, terminal, signal, json }: CommandCall) {
     const subscriptions = await ledger().get('/webhook', { signal })
@@ -50,7 +50,7 @@ refused delivery with the body that verifyWebhook gives: then the reason is
 certain. A ping changes nothing.
 
 Exit codes: 0 healthy, 1 a fault.`,
-  arguments: { id: { is: idKind, help: 'of a subscription; grandlivre webhook list shows them' } },
+  arguments: { id: { is: idKind, help: 'id of a subscription; grandlivre webhook list shows the ids' } },
   options: { enable: { help: 'enable the subscription if it is disabled and the ping is accepted' } },
   async run(call: CommandCall, { id, enable }) {
     const { terminal, signal, json } = call

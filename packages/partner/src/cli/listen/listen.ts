@@ -9,17 +9,17 @@ import { type Subscription, subscriptionsOf } from './subscription.ts'
 
 export const listen = command({
   name: 'listen',
-  summary: 'bring signed events to a receiver on this machine',
+  summary: 'send signed events to a receiver on this machine',
   about: `Sends every event to a receiver on this machine with the body, headers and both
-signatures of a real delivery. A receiver that fails gets it again after 1, 2,
-5, 10 and then every 15 seconds. Prints each event with the status that the
-receiver answered.
+signatures of a real delivery. If the receiver fails, the delivery is repeated
+after 1, 2, 5 and 10 seconds, then every 15 seconds. Prints each event with the
+status that the receiver answered.
 
 It uses a subscription of its own, whose signing secret it prints, and deletes
 it at the end. Other subscriptions get their events as before.
 
 Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
-  arguments: { address: { help: 'of your receiver, such as http://localhost:3000/hook' } },
+  arguments: { address: { help: 'address of your receiver, such as http://localhost:3000/hook' } },
   options: {
     events: { value: 'kinds', help: 'only these kinds, such as ledger,cloudDocument; otherwise all' },
     folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },

@@ -64,7 +64,7 @@ changed in between, it begins again.
 Name the movements by --exercice, or by --from and --to. A full export (--all)
 is a file that the service makes first: the whole folder with its accounts,
 journals and drafts. --exercice, --from, --to and --journals choose a part of
-it, where the format has parts.
+it, if the format has parts.
 
 With --out - the content goes to standard output, uncompressed, and everything
 else to standard error. Only exit code 0 means that all of it came and is

@@ -14,10 +14,11 @@ import { copyOptions, eachRun, type ProfileRun, printTotal, withCopies, withProf
 export const sync = command({
   name: 'sync',
   summary: 'keep the ledgers of a firm in SQLite or PostgreSQL',
-  about: `Copies ledgers into one database: with the token of a firm all its folders, with
-the token of a folder that one. The first run reads everything, later ones what
-changed. Each ledger is replaced in one transaction. After an interruption or a
-kill the same command goes on with the ledgers that are missing.
+  about: `Copies ledgers into one database: all folders of a firm with the token of the
+firm, or one folder with its own token. The first run reads everything; later
+runs read what changed. Each ledger is replaced in one transaction. After an
+interruption or a kill the same command goes on with the ledgers that are
+missing.
 
 Copies:
   <file>.sqlite            one file (or .sqlite3, .db). Needs Node 22.13
@@ -104,7 +105,7 @@ async function followAll(runs: ProfileRun[]): Promise<void> {
 export const verify = command({
   name: 'verify',
   summary: 'prove every row of a copy, and mend what differs',
-  about: `Brings the copy up to date, makes the lines of all its rows again, and compares
+  about: `Brings the copy up to date, rebuilds the lines of all its rows, and compares
 their digests with those that the service computes of its ledgers. What differs
 is named and read again. The notes of the copy itself are not proven: firm,
 cursor and times in the table folders, and the table changes.

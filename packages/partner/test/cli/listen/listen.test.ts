@@ -263,7 +263,7 @@ describe('the subscription of listen', () => {
 test('a remote address or an invalid count is refused before anything is created', async () => {
   for (const [words, message] of [
     [['http://192.0.2.1/'], 'is not this machine'],
-    [[], '<address> is missing: of your receiver, such as http://localhost:3000/hook'],
+    [[], '<address> is missing: address of your receiver, such as http://localhost:3000/hook'],
     [['http://localhost/', '--count', '0'], '--count takes a number of events from 1 to 999999999, not "0"'],
     [['http://localhost/', '--folders', ' '], '--folders is empty'],
     [['http://localhost/', '--events', ','], '--events is empty'],
