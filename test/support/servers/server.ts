@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { startEmbeddedDatabase } from '../../../src/db/embedded/embedded.ts'
 import { migrate } from '../../../src/db/migrations/migrate.ts'
+import { ask } from './database.ts'
 
 export interface DatabaseServer {
   ownerUrl: string
@@ -53,10 +53,17 @@ export async function startServer(): Promise<RunServer> {
   await askForPlainPasswords(join(dataDir, 'postgres', 'pg_hba.conf'))
   const server = await startEmbeddedDatabase({ dataDir, durable: false })
   const { ownerUrl, serviceUrl } = server
-  const client = new pg.Client({ connectionString: withDatabase(ownerUrl, 'postgres') })
-  await client.connect()
-  await client.query(`create database ${templateName} template grandlivre`)
-  await client.end()
+  await ask(withDatabase(ownerUrl, 'postgres'), `create database ${templateName} template grandlivre`)
+  // The first connection to a database reads its whole catalog into a file. Copies get that file, and rows of the catalog
+  // whose transactions need no look: 15 ms for the first connection to a copy instead of 25.
+  const template = withDatabase(ownerUrl, templateName)
+  const [{ catalog }] = await ask(
+    template,
+    `select string_agg(oid::regclass::text, ', ') as catalog from pg_class
+     where relnamespace = 'pg_catalog'::regnamespace and relkind = 'r' and not relisshared`,
+  )
+  await ask(template, `vacuum (freeze) ${catalog}`)
+  await ask(template, 'select')
   return {
     urls: { ownerUrl, serviceUrl },
     cluster,
