@@ -58,7 +58,7 @@ describe('a text', () => {
   test('is complete if far larger than a chunk, first, last and in between, even if escaping makes it six times longer', async () => {
     const day = '2024-12-01'
     const long = [
-      '\u0001'.repeat(100_000),
+      '\u0001'.repeat(400_000),
       'é"\\\t'.repeat(40_000),
       'x'.repeat(300_000),
       '😀'.repeat(100_000),
