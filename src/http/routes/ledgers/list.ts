@@ -1,5 +1,6 @@
 /** The ledgers that a token may read, with their cursors (docs/spec/ledgers.md#the-list). */
 import { z } from '@hono/zod-openapi'
+import { opensEmployees } from '../../../auth/principal.ts'
 import { compressWhole } from '../../../exports/chunks.ts'
 import { framed, framings } from '../../../exports/render/framing.ts'
 import { mediaTypes, type StreamedForm } from '../../../formats/file-formats.ts'
@@ -12,7 +13,7 @@ import { type TokenCall, tokenRoute } from '../../route.ts'
 import { encodingHeader, ifNoneMatch, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
 import { cursorExample } from '../../schemas/changes-schema.ts'
 import type { LedgerList } from '../../stream/list-reads.ts'
-import { listedFor, readLedgerList } from './listed-ledgers.sql.ts'
+import { type Listed, readLedgerList } from './listed-ledgers.sql.ts'
 
 const query = z.strictObject({ version, accountingFolderId, wait })
 
@@ -91,7 +92,7 @@ async function readOrWait(
 ): Promise<LedgerList> {
   const { c, services, principal, query } = call
   const { notifications, waitingReads, listReads } = services
-  const listed = listedFor(c)
+  const listed = listedFor(call)
   const ifNoneMatch = c.req.header('if-none-match')
   const shared = (held: string) => {
     const read = async (): Promise<LedgerList> => {
@@ -133,6 +134,14 @@ async function readOrWait(
 }
 
 type Representation = ReturnType<typeof representationFor<StreamedForm>>
+
+/** What a request lists: the folder that it concerns, or all folders of the firm. */
+export function listedFor({ c, principal }: Pick<TokenCall<unknown>, 'c' | 'principal'>): Listed {
+  const { schemaId, firmId } = principal
+  const folderId = c.get('folderId')
+  const withEmployees = opensEmployees(principal)
+  return { schemaId, withEmployees, ...(folderId === undefined ? { firmId } : { folderId }) }
+}
 
 /** The body, made once for all requests that share the read. */
 function bodyOf({ lines = [], bodies }: LedgerList, { form, encoding }: Representation): Promise<Uint8Array> {

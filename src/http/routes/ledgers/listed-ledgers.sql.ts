@@ -1,22 +1,14 @@
 /** Reads the ledgers that a token may read: their list, their ids, and their present states. */
-import type { Context } from 'hono'
 import type { Pool } from 'pg'
-import { opensEmployees } from '../../../auth/principal.ts'
 import { idLiteral, textLiteral } from '../../../db/literal.ts'
 import { askInTenant } from '../../../db/pool.ts'
 import { cursorExpression, renderingOf } from '../../../ledger/changes/cursor.sql.ts'
-import { identified } from '../../authenticate.ts'
-import type { Edge } from '../../route.ts'
 
-type Listed = ReturnType<typeof listedFor>
-
-/** What a request lists: the folder that it concerns, or all folders of the firm. */
-export function listedFor(c: Context<Edge>) {
-  const { schemaId, firmId, groups } = identified(c)
-  const folderId = c.get('folderId')
-  const scope = folderId === undefined ? { firmId } : { folderId }
-  return { schemaId, withEmployees: opensEmployees({ groups }), ...scope }
-}
+/** One folder, or all folders of a firm. */
+export type Listed = { schemaId: string; withEmployees: boolean } & (
+  | { firmId: string }
+  | { folderId: string }
+)
 
 /** An SQL condition on a row `f` of folders. */
 function isListed(listed: Listed): string {

@@ -32,7 +32,8 @@ import { Block, cursorExample } from '../../schemas/changes-schema.ts'
 import type { Services } from '../../services.ts'
 import { answerFrom, keep } from '../../stream/stream-export.ts'
 import { cursorPattern } from '../movements-query.ts'
-import { listedFor, readListedCursor, readListedIds } from './listed-ledgers.sql.ts'
+import { listedFor } from './list.ts'
+import { readListedCursor, readListedIds } from './listed-ledgers.sql.ts'
 
 const ledgersMax = 10_000
 const rangesMax = 1_000
@@ -158,7 +159,7 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   const { what, form, known } = many
   const { encoding } = representationFor(c, [form])
   const body = checkBody(many.body.schema, call.body)
-  const listed = listedFor(c)
+  const listed = listedFor(call)
   const ledgers = await askedLedgers(body, () => readListedIds(database, listed))
   const facts = c.get('audited')
   if (facts) facts.selection = { ...facts.selection, ledgers: body.ledgers ? ledgers.length : 'all' }
