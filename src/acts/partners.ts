@@ -124,7 +124,7 @@ export const limitPartner = act({
       .meta({ help: 'length of that window' }),
     concurrent: wholeNumber(...rateBounds.concurrent)
       .optional()
-      .meta({ help: 'its own requests that run at once per route and folder' }),
+      .meta({ help: 'requests of the partner that run at once per route and folder' }),
     default: z
       .literal([true, 'on'])
       .optional()

@@ -44,7 +44,9 @@ export const createTenantFirm = act({
   fields: z.object({
     name,
     siret,
-    beside: id.optional().meta({ help: 'a firm whose tenant it shares, so that folders can move' }),
+    beside: id
+      .optional()
+      .meta({ help: 'a firm whose tenant the new firm joins, so that folders can move between both' }),
   }),
   run: async (client, { name, siret, beside }) => {
     const ids = new IdSource(client)
@@ -68,7 +70,7 @@ export const createFirmFolder = act({
   fields: z.object({
     firm,
     name,
-    reference: line.optional().meta({ value: 'text', help: "the firm's own name of it" }),
+    reference: line.optional().meta({ value: 'text', help: "the firm's own name of the folder" }),
     siret,
   }),
   run: async (client, { firm, name, reference = null, siret }) => {

@@ -24,7 +24,7 @@ export function roundUp(value: number): number {
 }
 
 /** The commands of an SVG path. After a gap a new line begins; a single value between gaps becomes a short dash. */
-export function pathOf(values: readonly number[], top: number): string {
+export function curvePath(values: readonly number[], top: number): string {
   let path = ''
   let isDrawing = false
   for (const [i, value] of values.entries()) {
@@ -52,7 +52,7 @@ export function chart({ title, show, curves }: Chart): Html {
 <div class="drawing"><span class="top">${show(top)}</span>
 <svg viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" role="img" aria-label="${title} in the last hour: ${show(highest)} at most">
 <path class="grid" d="M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}"></path>
-${curves.map(({ values }, i) => html`<path class="curve series-${i + 1}" d="${pathOf(values, top)}"></path>`)}
+${curves.map(({ values }, i) => html`<path class="curve series-${i + 1}" d="${curvePath(values, top)}"></path>`)}
 </svg></div>
 <p class="axis"><span>an hour ago</span><span>now</span></p>
 </figure>`

@@ -21,12 +21,12 @@ export interface LatestStanding {
 
 export type History = ReturnType<typeof recordHistory>
 
-export function recordHistory(of: {
+export function recordHistory(measured: {
   streams: RunningStreams
   attempts: RunningAttempts
   standing: LatestStanding
 }) {
-  const { streams, attempts, standing } = of
+  const { streams, attempts, standing } = measured
   const counted = () => {
     const [streamed, stored] = [streams.totals(), attempts.totals()]
     return {

@@ -29,7 +29,7 @@ const answerMs = 10_000
  * @returns the address, such as `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set
  * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
  */
-export async function startConsole(of: {
+export async function startConsole(started: {
   services: Services
   urls: DatabaseUrls
   /** Whether the server cannot be reached: the login is then not checked. */
@@ -38,18 +38,18 @@ export async function startConsole(of: {
   standing: LatestStanding
   timing: Timing
 }): Promise<{ url: string; close(): Promise<void> } | undefined> {
-  const { services, attempts, timing } = of
+  const { services, attempts, timing } = started
   const address = services.config.console
   if (!address) return undefined
   await using stack = new AsyncDisposableStack()
-  const owner = createOwnerPool(of.urls.ownerUrl, {
+  const owner = createOwnerPool(started.urls.ownerUrl, {
     max: limits.consoleConnectionsMax,
     applicationName: 'grandlivre console',
     answerMs,
   })
   stack.defer(() => owner.end())
-  if (!of.isAway) await checkOwner(owner)
-  const history = recordHistory({ ...of, streams: services.streams })
+  if (!started.isAway) await checkOwner(owner)
+  const history = recordHistory({ ...started, streams: services.streams })
   stack.defer(() => history.close())
   const closing = new AbortController()
   const app = createConsole({
@@ -85,6 +85,6 @@ export async function startConsole(of: {
   })
   const url = `${urlOf(address.host, port)}/console`
   services.log('console.listening', { url })
-  const started = stack.move()
-  return { url, close: () => started.disposeAsync() }
+  const running = stack.move()
+  return { url, close: () => running.disposeAsync() }
 }

@@ -8,7 +8,7 @@ export const auditList: Table<ListedAuditRow> = {
   columns: {
     Row: ({ number }) => number,
     At: ({ at }) => ({ at: momentOf(at) }),
-    Who: whoOf,
+    Who: callerCell,
     What: ({ act }) => (act === epochAct ? 'a new epoch begins' : { foreign: act, most: 80 }),
     Folder: ({ folderId }) => folderCell(folderId),
     Outcome: ({ outcome, code }) => ({ foreign: code === null ? outcome : `${outcome} ${code}` }),
@@ -20,7 +20,7 @@ export const auditList: Table<ListedAuditRow> = {
   },
 }
 
-export function whoOf({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {
+export function callerCell({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {
   if (staff !== null) return { foreign: staff }
   if (act === epochAct) return 'the database'
   if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'

@@ -7,8 +7,8 @@ export const exportList: Table<ExportRecord> = {
   none: 'There is no such full export.',
   columns: {
     Id: ({ id }) => ({ code: id }),
-    Folder: folderOf,
-    Format: formatOf,
+    Folder: exportFolderCell,
+    Format: exportFormatText,
     State: ({ state }) => ({ state }),
     Attempts: ({ attempt }) => ({ count: attempt }),
     Movements: ({ rows, rowsTotal }) => [
@@ -31,7 +31,7 @@ export function exportFacts(found: ExportRecord): Facts {
   return {
     Export: { code: found.id },
     Tenant: found.schemaId,
-    Folder: folderOf(found),
+    Folder: exportFolderCell(found),
     Format: found.format,
     'Year to': found.exerciceEnd,
     Compression: found.compression,
@@ -61,11 +61,14 @@ export function exportFacts(found: ExportRecord): Facts {
   }
 }
 
-export function folderOf({ folderId, reference }: Pick<ExportRecord, 'folderId' | 'reference'>): Cell {
+export function exportFolderCell({
+  folderId,
+  reference,
+}: Pick<ExportRecord, 'folderId' | 'reference'>): Cell {
   return [folderCell(folderId), ' ', { foreign: reference, most: 60 }]
 }
 
-export function formatOf({ format, compression, exerciceEnd }: ExportRecord): string {
+export function exportFormatText({ format, compression, exerciceEnd }: ExportRecord): string {
   const year = exerciceEnd === null ? '' : `, year to ${exerciceEnd}`
   return `${compression === null ? format : `${format}+${compression}`}${year}`
 }

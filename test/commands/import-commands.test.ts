@@ -209,7 +209,7 @@ test('import mad prints folder, exercices, counts, sums, what it left out, and w
     expect.stringMatching(/^45 movements in 18 entries, 24 accounts, 7 journals in [0-9.]+ s$/),
     'Debit 4790.15, credit 4790.15',
     'Entries that await validation: 1',
-    'Entries whose sender is not registered here, now without one: 1',
+    'Entries whose sender is not registered here, imported without a sender: 1',
     'What such a file does not hold: docs/spec/imports.md#mad-files',
     '',
     'Next, for a partner to read it:',

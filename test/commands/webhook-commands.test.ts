@@ -4,36 +4,25 @@ import { beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { cli } from '../support/cli.ts'
 import { forTests } from '../support/for-tests.ts'
 import { answerWith, type Received } from '../support/receiver.ts'
-import {
-  documentEvent,
-  namesOf,
-  sequencesOf,
-  setWebhookStage,
-  type WebhookStage,
-} from '../support/stages/webhooks.ts'
+import { documentEvent, namesOf, sequencesOf, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
 /** A public address, so that it may be registered. Nothing is sent to it: its tests run no dispatcher. */
 const publicUrl = 'https://1.1.1.1/hook'
 
-interface Stage extends WebhookStage {
-  /** Expects success. @param words the first of them, separated by blanks @returns the output */
-  run(words: string, ...more: string[]): Promise<string>
-  /** Expects a refusal. @returns its one line */
-  refused(words: string, ...more: string[]): Promise<string>
-}
-
-async function stageOf({ onTestFinished }: TestContext): Promise<Stage> {
+async function stageOf({ onTestFinished }: TestContext) {
   const stage = await setWebhookStage()
   onTestFinished(() => stage.close())
   return {
     ...stage,
-    run: async (words, ...more) => {
+    /** Expects success. @param words the first words, separated by blanks @returns the output */
+    run: async (words: string, ...more: string[]) => {
       const ran = await cli(stage.ownerUrl, ...words.split(' '), ...more)
       expect(ran).toMatchObject({ code: 0, error: '' })
       return ran.out
     },
-    refused: async (words, ...more) => {
+    /** Expects a refusal. @returns its one line */
+    refused: async (words: string, ...more: string[]) => {
       const { code, out, error } = await cli(stage.ownerUrl, ...words.split(' '), ...more)
       expect([code, out]).toEqual([1, ''])
       expect(error.trimEnd().split('\n')).toHaveLength(1)

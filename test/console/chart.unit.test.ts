@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chart, pathOf, roundUp } from '../../src/console/chart.ts'
+import { chart, curvePath, roundUp } from '../../src/console/chart.ts'
 import { recordHistory, samplesMax } from '../../src/console/history.ts'
 import { ratesOf } from '../../src/console/rates.ts'
 import { RunningStreams } from '../../src/http/stream/running-streams.ts'
@@ -18,7 +18,7 @@ test.each([
 })
 
 test('a curve has a gap where no value was measured, and stays below the top of the chart', () => {
-  expect(pathOf([0, 5, Number.NaN, 20], 10)).toBe('M0.0 100.0h0.1L120.0 50.0M360.0 0.0h0.1')
+  expect(curvePath([0, 5, Number.NaN, 20], 10)).toBe('M0.0 100.0h0.1L120.0 50.0M360.0 0.0h0.1')
 })
 
 test('a chart states its highest and its latest value in words', async () => {

@@ -41,11 +41,11 @@ export function madReport(imported: MadImported, seconds: number, config: Config
     ...totals({
       'Accounts, journals and other books that were new, changed or deleted': replacement?.books,
       'Entries that do not balance on their own, as in the file': imported.unbalancedEntries,
-      'Entries whose sender is not registered here, now without one': imported.unknownSenders,
-      'Addresses whose full name is not made of their parts, now without it': imported.fullNames,
+      'Entries whose sender is not registered here, imported without a sender': imported.unknownSenders,
+      'Addresses whose full name differs from its parts, imported without it': imported.fullNames,
       'Employees without their data in the file, who keep what the folder has of them':
         imported.hiddenEmployees,
-      'Exercices whose duration is not that of their days, which counts': imported.durations,
+      'Exercices whose duration differs from their days; the days were kept': imported.durations,
       ...byName(imported.unknownMembers, 'Not of the format, left out'),
     }),
     'What such a file does not hold: docs/spec/imports.md#mad-files',

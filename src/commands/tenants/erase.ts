@@ -130,7 +130,7 @@ async function erase(
       `The ${kind} ${name} is erased: ${counted(gone) || 'nothing was left of it'}.`,
       'Rows of the audit stay: they contain ids and no content of books. Events stay without content until retention deletes them.',
       said.backupsUntil === null
-        ? 'Backups from before still hold it, until they are deleted: give --backups-until to have that day in the receipt.'
+        ? 'Backups from before still hold it until they are deleted. With --backups-until, the receipt states that day.'
         : `Backups from before hold it until ${said.backupsUntil}.`,
       ...(kind === 'folder' ? [`Prove it at any time: npm run cli -- folder erased ${name}`] : []),
       ...(receipt === undefined ? [] : [`The receipt is in ${receipt}: keep it beside the backups.`]),

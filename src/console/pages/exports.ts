@@ -13,7 +13,7 @@ import { inTransaction } from '../../db/pool.ts'
 import type { RunningStream } from '../../http/stream/running-streams.ts'
 import { type ExportRecord, listExports } from '../../jobs/jobs.sql.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
-import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports.ts'
+import { exportFacts, exportFolderCell, exportFormatText, exportList } from '../../lists/exports.ts'
 import { folderCell } from '../../lists/list.ts'
 import { bar, clock, duration, lineField } from '../elements.ts'
 import { type PageContext, Refusal, type Route } from '../page.ts'
@@ -121,8 +121,9 @@ function openList(context: PageContext): ShownList<OpenExport> {
     caption: 'Full exports',
     none: 'No full export is queued or running.',
     columns: {
-      'Full export': (each) => html`<code>${each.id.slice(0, 15)}</code> <small>${formatOf(each)}</small>`,
-      Folder: folderOf,
+      'Full export': (each) =>
+        html`<code>${each.id.slice(0, 15)}</code> <small>${exportFormatText(each)}</small>`,
+      Folder: exportFolderCell,
       Progress: ({ id, createdAt, running }) =>
         running
           ? bar(`Progress of ${id}`, running.done, running.whole)

@@ -13,7 +13,7 @@ import { type ListedAuditRow, listAudit } from '../../audit/audit.sql.ts'
 import { listTokens } from '../../auth/tokens.sql.ts'
 import { type ExportRecord, listExports } from '../../jobs/jobs.sql.ts'
 import { type FolderFacts, readYears } from '../../ledger/folders.sql.ts'
-import { auditList, momentOf, whoOf } from '../../lists/audit.ts'
+import { auditList, callerCell, momentOf } from '../../lists/audit.ts'
 import { exportFacts, exportList } from '../../lists/exports.ts'
 import { firmFacts, firmList, folderFacts, folderList, yearColumns } from '../../lists/folders.ts'
 import { tokenList } from '../../lists/partners.ts'
@@ -52,7 +52,7 @@ ${onceForm(
   context,
   `/firms/${firm.id}/folders`,
   html`${lineField('Name', 'name', required)}
-${lineField("The firm's own name of it, if any", 'reference')}
+${lineField("Reference: the firm's own name of the folder, if any", 'reference')}
 ${lineField(`SIREN or SIRET, if known: ${siretText}`, 'siret')}
 <button>Make</button>`,
 )}`
@@ -66,7 +66,7 @@ ${onceForm(
   '/firms',
   html`${lineField('Name', 'name', required)}
 ${lineField(`SIREN or SIRET, if known: ${siretText}`, 'siret')}
-${idField('Id of a firm whose tenant it shares, so that folders can move; else empty', 'beside')}
+${idField('Id of a firm whose tenant the new firm joins, so that folders can move between both; empty: a tenant of its own', 'beside')}
 <button>Make</button>`,
 )}`
 }
@@ -120,7 +120,7 @@ function lastExport(context: PageContext, exports: readonly ExportRecord[], pull
   return html`${factList(context, exportFacts(done))}
 <p>Triggered by ${
     trigger
-      ? cellHtml(context, whoOf(trigger))
+      ? cellHtml(context, callerCell(trigger))
       : html`<span class="none">not in the newest ${auditRowsRead} rows of the audit</span>`
   }</p>`
 }
@@ -133,7 +133,7 @@ function lastStream(context: PageContext, pulls: ListedAuditRow[]): Html {
   if (!sent) return html`<p class="none">None in the newest ${auditRowsRead} rows of the audit.</p>`
   return factList(context, {
     Ended: { at: momentOf(sent.at) },
-    Who: whoOf(sent),
+    Who: callerCell(sent),
     Request: [sent.act, ' ', { code: sent.requestId ?? '' }],
     Selection: { foreign: sent.details, most: 500 },
     Rows: sent.rows && { count: sent.rows },
@@ -167,7 +167,7 @@ export const folderRoutes: readonly Route[] = [
       const { id, name, firmId, firmName, schemaId } = await folderOf(context.owner, idOf(context))
       return {
         title: `Move folder ${id}`,
-        says: html`<p>${foreign(name)} leaves firm ${firmId}, ${foreign(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms get an event.</p>`,
+        says: html`<p>${foreign(name)} leaves firm ${firmId}, ${foreign(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Tokens of the folder itself stay valid. Both firms get an event.</p>`,
         fields: idField(`Id of the new firm, of tenant ${schemaId}`, 'firm', required),
       }
     },

@@ -149,7 +149,7 @@ export const partnerRoutes: readonly Route[] = [
     act: limitPartner,
     ask: async (context) => {
       const { code, limits } = await partnerAt(context)
-      const atOnce = 'Its own requests that run at once per route and folder'
+      const atOnce = 'Requests of the partner that run at once per route and folder'
       return {
         title: `Limit ${code}`,
         says: html`<p>Every process applies the limits from the next request on. For an empty field, the setting applies.</p>`,
