@@ -20,22 +20,16 @@ test('third parties whose numbers differ only in punctuation keep their accounts
       EcritureLib: name,
       EcritureLet: '',
     }))
-  const years: Record<string, [string, string][]> = {
-    2021: [['F-1', 'Alpha']],
-    2022: [
-      ['F-1', 'Alpha'],
-      ['F1', 'Beta'],
-      ['F.1', 'Gamma'],
-    ],
-    2023: [
-      ['F1', 'Beta'],
-      ['F-1', 'Alpha'],
-    ],
-    2024: [['F.1', 'Gamma']],
-  }
+  const names = { 'F-1': 'Alpha', F1: 'Beta', 'F.1': 'Gamma' }
+  const years = {
+    2021: ['F-1'],
+    2022: ['F-1', 'F1', 'F.1'],
+    2023: ['F1', 'F-1'],
+    2024: ['F.1'],
+  } satisfies Record<string, (keyof typeof names)[]>
   for (const [year, parties] of Object.entries(years))
     await stage.importRows(
-      parties.flatMap(([number, name], at) => invoice(year, number, name, at + 1)),
+      parties.flatMap((number, at) => invoice(year, number, names[number], at + 1)),
       { file: `123456789FEC${year}1231.txt` },
     )
   const { rows } = await stage.owner.query(
@@ -147,9 +141,12 @@ test('a foreign currency that an entry cannot show is counted once per entry, ev
 })
 
 test('payment modes of a cash-basis ledger are recognized', async () => {
-  const modes = ['CH', 'chèque', 'Virement', 'CB', 'Espèces', 'PRELEVEMENT', 'LCR', '', 'troc']
+  const codes = {
+    ...{ CH: 'CHQ', chèque: 'CHQ', Virement: 'VIRT', CB: 'CB', Espèces: 'ESP', PRELEVEMENT: 'PRLV' },
+    ...{ LCR: 'LCR', '': null, troc: null },
+  }
   const names = [...columns, 'DateRglt', 'ModeRglt', 'NatOp', 'IdClient']
-  const rows = modes.flatMap((mode, at) =>
+  const rows = Object.keys(codes).flatMap((mode, at) =>
     [ledger[16]!, ledger[17]!].map((row) => ({
       ...row,
       EcritureNum: `${at + 1}`,
@@ -161,17 +158,6 @@ test('payment modes of a cash-basis ledger are recognized', async () => {
   const { rows: found } = await stage.owner.query(
     `select distinct m.description, p.code from grandlivre.movements m left join grandlivre.payments p on p.id = m.payment_id`,
   )
-  expect(Object.fromEntries(found.map(({ description, code }) => [description, code]))).toEqual({
-    ...{
-      CH: 'CHQ',
-      chèque: 'CHQ',
-      Virement: 'VIRT',
-      CB: 'CB',
-      Espèces: 'ESP',
-      PRELEVEMENT: 'PRLV',
-      LCR: 'LCR',
-    },
-    ...{ '': null, troc: null },
-  })
+  expect(Object.fromEntries(found.map(({ description, code }) => [description, code]))).toEqual(codes)
   expect(await rowCounts(stage.owner)).toMatchObject({ payments: 6 })
 })

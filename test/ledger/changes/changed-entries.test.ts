@@ -123,32 +123,14 @@ test('changes of another folder, or before the version, are ignored', async () =
   ).toEqual([])
 })
 
+/** Ranges of ids, such as `1-1 5-9`. */
+const ranges = (text: string) => text.split(' ').map((range) => range.split('-') as [string, string])
+
 test('ranges can be written, read and merged', () => {
   expect(readMultirange('{}')).toEqual([])
-  expect(readMultirange('{[1,2),[5,9007199254740992)}')).toEqual([
-    ['1', '1'],
-    ['5', '9007199254740991'],
-  ])
-  expect(
-    multirangeLiteral([
-      ['1', '1'],
-      ['5', '9'],
-    ]),
-  ).toBe(`'{[1,1],[5,9]}'::int8multirange`)
-  expect(
-    mergedRanges([
-      ['10', '20'],
-      ['9', '9'],
-      ['1', '3'],
-      ['2', '2'],
-      ['5', '5'],
-      ['15', '30'],
-    ]),
-  ).toEqual([
-    ['1', '3'],
-    ['5', '5'],
-    ['9', '30'],
-  ])
+  expect(readMultirange('{[1,2),[5,9007199254740992)}')).toEqual(ranges('1-1 5-9007199254740991'))
+  expect(multirangeLiteral(ranges('1-1 5-9'))).toBe(`'{[1,1],[5,9]}'::int8multirange`)
+  expect(mergedRanges(ranges('10-20 9-9 1-3 2-2 5-5 15-30'))).toEqual(ranges('1-3 5-5 9-30'))
 })
 
 test('a changed account reports the entries that show it, or all entries if more than a fifth show it', async () => {

@@ -1,5 +1,4 @@
 /** Imports of valid MAD files: the ledger that they make, and what they report. */
-import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { madBytes } from '../../support/fixtures/rendered-file.ts'
@@ -28,12 +27,10 @@ function sorted(value: File): File {
 const shown = async (folder: { schemaId: string; folderId: string }) =>
   withoutIds((await madBytes(stage.service, folder)).toString())
 
-test.each<[string, () => Uint8Array | string]>([
+test.each<[string, () => string]>([
   ['with its members in another order', () => JSON.stringify(sorted(file))],
   ['indented', () => JSON.stringify(file, null, 2)],
   ['with a byte order mark', () => `\uFEFF${text}`],
-  ['compressed by gzip', () => gzipSync(text)],
-  ['compressed by zstd', () => zstdCompressSync(text)],
 ])('a file %s gives the same ledger', async (_, bytes) => {
   const plain = await stage.importMad(text, { renumber: true })
   const other = await stage.importMad(bytes(), { renumber: true })

@@ -1,5 +1,4 @@
 /** Imports of valid TRA files: the ledger that they make, and what they report. */
-import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
@@ -38,13 +37,6 @@ const party = (code: string, nature: string, collective: string) =>
     .text('NATURE', nature)
     .key('COLLECTIF', collective)
     .line()
-
-test.each<[string, (bytes: Buffer) => Uint8Array]>([
-  ['gzip', gzipSync],
-  ['zstd', zstdCompressSync],
-])('a file compressed by %s can be imported', async (_, compress) => {
-  expect((await stage.importTra(compress(bytesOf(small())))).movements).toBe(5)
-})
 
 test('the imported rows match the file', async () => {
   const { folderId, ...imported } = await stage.importTra(bytesOf(small()))
