@@ -124,8 +124,8 @@ export async function* readAccounts(
   { schemaId, folderId }: FolderKey,
   withEmployees: boolean,
 ): Batches<AccountView> {
-  // The order of its joins does not matter, as they are look-ups. Planning took 2.7 ms when all orders were compared,
-  // and takes 0.7 ms in the written order. Each full export of a small folder reads the accounts.
+  // The order of the joins does not matter, because they are look-ups. Planning took 2.7 ms when all orders were
+  // compared, and takes 0.7 ms in the written order. Each full export of a small folder reads the accounts.
   await client.query('set local join_collapse_limit = 1')
   const employeesJoined = `${leftJoin('employees', 'e', 'e.account_id', 'a.id')}
      ${leftJoin('payments', 'ep', 'ep.id', 'e.payment_id')}

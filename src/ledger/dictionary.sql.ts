@@ -1,4 +1,4 @@
-/** Reads all rows that movements refer to at once, as a folder has few of them. */
+/** Reads all rows that movements refer to in one statement, because a folder has few such rows. */
 
 import type pg from 'pg'
 import { queryRows } from '../db/statement.ts'

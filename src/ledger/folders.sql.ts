@@ -1,4 +1,4 @@
-/** What staff see of firms and folders. Statements run as the owner of the tables. */
+/** Reads the firms and folders that staff see. Statements run as the owner of the tables. */
 import { utc } from '../db/literal.ts'
 import { type Connection, queryRow, queryRows } from '../db/statement.ts'
 

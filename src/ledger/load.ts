@@ -19,7 +19,7 @@ export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   name: `filed_${table.name}`,
 })
 
-/** The encodings that need more work than writing a value as it is. Ids and references are written as they are. */
+/** The encodings that convert a value. Ids and references are written as they are. */
 type Written = Exclude<Encoding, 'plain' | 'id' | 'reference'>
 
 /** The number of characters buffered before they are encoded: enough for one fast pass, and few enough to be cheap. */
@@ -131,9 +131,7 @@ export class TableWriter<Row, Shared extends Partial<Row> = object> {
 /** The number of movements in the first batch of a large load, before `analyzeWhileLoading`. */
 export const movementsBeforeAnalyze = 1_000
 
-/**
- * The number of rows from which the planner sees clearly that an index over all rows costs more than the key of one.
- */
+/** With this number of rows, the planner sees that an index over all rows costs more than the key of one row. */
 const entriesAnalyzedMin = 1_000
 
 /**

@@ -1,6 +1,6 @@
 /**
  * Publishes the events of an import. SQL builds them from rows, because there are too many to send one by one.
- * Statements run as the owner. All except `rememberLetterings` are to be called after `lockEvents`.
+ * Statements run as the owner. Call all except `rememberLetterings` after `lockEvents`.
  *
  * Movements of one account and exercice with the same code form a lettering, which is one event. The event has the id
  * and the invoice number of the first movement, and the payment mode of any movement that has one; it is empty if none

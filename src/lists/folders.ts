@@ -135,7 +135,7 @@ function movementsOf({ movements, streamed, streamedVersion }: YearFacts, ledger
 
 export const lastPullColumns: Table<LastPull> = {
   caption: 'Last pull of each partner',
-  none: 'The newest rows of its audit have none.',
+  none: 'No partner pulled this folder in the newest rows of its audit.',
   columns: {
     Partner: ({ partnerCode, thirdPartyId }) => partnerCell(partnerCode) ?? thirdPartyId,
     Token: ({ tokenId }) => tokenId,

@@ -9,7 +9,7 @@ import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
 /** The kinds of rows that entries show and that the log names by their own ids. */
 type Shown = 'accounts' | 'journals' | 'payments' | 'axes' | 'sections' | 'third_parties'
 
-/** The entries whose changes are wanted. */
+/** The entries to examine. */
 export interface WatchedEntries extends FolderKey {
   /** The exercices in which to look for entries that show a changed account, journal or the like. */
   exerciceIds: string[]
@@ -80,8 +80,8 @@ async function expanded(
 const multirange = (text: string): string => `${textLiteral(text)}::int8multirange`
 
 /**
- * Selects the ids of the entries that show an account, journal or the like whose id is in the multirange. Accounts and
- * third parties have an index. For the others, all entries or movements of the exercices are read.
+ * Selects the ids of the entries that show one of these accounts, journals or the like, by a multirange of their ids.
+ * Accounts and third parties have an index. For the others, all entries or movements of the exercices are read.
  */
 const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> = {
   accounts: (ids, watched) =>

@@ -113,7 +113,7 @@ function fecDay(day: string | null | undefined): string {
 export const attachmentColumn = /^(PJ|PieceJointe)$/i
 
 /**
- * Finds the addresses, which are separated by `*`. Any text that is not an http(s) address only stays in its column. If
+ * Finds the addresses, which are separated by `*`. A text that is not an http(s) address becomes no attachment. If
  * several addresses have the same file name, the later ones get ` (2)`, ` (3)` before the ending.
  * @returns null if there is no address
  */

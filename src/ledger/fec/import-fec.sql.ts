@@ -1,4 +1,4 @@
-/** Single statements of an import. Rows by the thousand go through load.ts. */
+/** Single statements of an import. load.ts loads rows by the thousand. */
 import type { ClientBase, QueryResultRow } from 'pg'
 import { queryRows } from '../../db/statement.ts'
 import { columnName } from '../../formats/items/table.ts'

@@ -6,9 +6,9 @@
  * It is read once more if an encoding other than UTF-8 was detected, to check that encoding; and once more before the
  * checks if only the dates of its lines determine the fiscal year.
  *
- * docs/spec/imports.md tells what each column becomes. One decision of note: EcritureDate is the entry's date and also
- * accounted_at, since it legally means "date de comptabilisation". ValidDate would not do: many programs validate a
- * whole year on one day, long after its end.
+ * docs/spec/imports.md states what each column becomes. One decision needs a reason: EcritureDate is the entry's date
+ * and also accounted_at, since it legally means "date de comptabilisation". ValidDate is unsuitable: many programs
+ * validate a whole year on one day, long after its end.
  */
 
 import type pg from 'pg'
@@ -163,7 +163,7 @@ async function load(
 
 async function encodingOf({ file, encoding }: FecImportOptions): Promise<EncodingChoice> {
   const choice = encoding === undefined ? await detectEncoding(readSource(file)) : { encoding }
-  // The words may have chosen an encoding that lacks some bytes of the file. UTF-8 is chosen in spite of invalid bytes.
+  // The detected encoding may lack some bytes of the file. UTF-8 is detected in spite of invalid bytes.
   if (encoding !== undefined || choice.encoding !== 'utf-8')
     await checkEncoding(readSource(file), choice.encoding, encoding !== undefined)
   return choice

@@ -12,8 +12,8 @@ import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
 /**
  * The regulation prescribes the file name `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC`
- * identify the ledger again in later imports. If they are all zero (an anonymized company), the whole name does, which
- * also contains the year.
+ * identify the ledger again in later imports. If they are all zero (an anonymized company), the whole name identifies
+ * the ledger, and with it the year.
  * @throws {Error} if the SIREN of the options has another number of digits
  */
 export function nameFolder(

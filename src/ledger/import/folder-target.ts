@@ -63,10 +63,7 @@ export async function createTenantOf(
 
 /** An import of a whole ledger, with all its exercices. */
 export interface LedgerRequest extends ImportRequest {
-  /**
-   * The IANA name of the time zone in which a file's days are read: those on which exercices were closed and entries
-   * created.
-   */
+  /** The IANA name of the time zone of the days on which exercices were closed and entries created. */
   timeZone: string
 }
 

@@ -5,7 +5,7 @@ export class ImportRefused extends Error {
   override name = 'ImportRefused'
   readonly problems: readonly string[]
 
-  /** @param count the number of all problems, of which only some may be named */
+  /** @param count the number of all problems; `problems` may be only the first */
   constructor(problems: readonly string[], count = problems.length, options?: ErrorOptions) {
     const many = count === 1 ? '1 problem' : `${count.toLocaleString('en')} problems`
     const more = problems.length < count ? `, the first ${problems.length}` : ''

@@ -23,11 +23,11 @@ import type { EntryWriter } from './entry-writer.ts'
 import { applicationNames } from './other-writers.sql.ts'
 import type { ReadBytes } from './source-file.ts'
 
-/** The number of deadlocks after each of which an import begins again. */
+/** An import begins again after each of this many deadlocks. */
 const repetitionsMax = 3
 /**
  * The pause before the next attempt. It lets the other writer wake up and lock the folder; without it, the import could
- * be there first again.
+ * lock the folder before the other writer again.
  */
 const pauseMs = 500
 
@@ -71,7 +71,7 @@ export interface ImportProgress extends ReadBytes {
  * Loads, records and commits.
  * @param pool connects as the owner of the tables
  * @param load may be called again from its beginning, in a new transaction
- * @throws {Error} naming the other writers, after one deadlock more than `repetitionsMax`; nothing is loaded
+ * @throws {Error} naming the other writers, after `repetitionsMax + 1` deadlocks; nothing is loaded
  */
 export async function inImportTransaction<Imported>(
   pool: pg.Pool,

@@ -1,5 +1,5 @@
 /**
- * Master data, which entries refer to: its rows with the ids of the file, and the loading of these rows with ids of the
+ * The rows of master data, which entries refer to. They have the ids of the file, and are loaded with ids of the
  * database.
  */
 import type { ClientBase } from 'pg'

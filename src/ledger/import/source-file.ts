@@ -9,11 +9,11 @@ export async function statSource(file: string): Promise<Stats> {
   const stats = await stat(file).catch((cause: unknown) => {
     throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
   })
-  if (!stats.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
+  if (!stats.isFile()) throw new Error(`${file} is not a regular file: save the ledger to a file first`)
   return stats
 }
 
-/** How much of the file was read, in bytes as it is stored. */
+/** The bytes read so far, and the size of the file. Both count compressed bytes if the file is compressed. */
 export interface ReadBytes {
   bytes: number
   bytesTotal: number

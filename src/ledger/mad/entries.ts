@@ -74,7 +74,11 @@ export class MadEntries {
       problems.add(`${at}.value.amount`, inUnits(value.amount), 'credit minus debit is expected')
     const { state, value: code } = lettering
     if ((state === 'none') !== (code === null))
-      problems.add(`${at}.lettering.value`, code, 'a code is expected exactly where the state is not none')
+      problems.add(
+        `${at}.lettering.value`,
+        code,
+        `${code === null ? 'a' : 'no'} code is expected with state ${state}`,
+      )
     else if (state === 'partial' && !code!.startsWith('*'))
       problems.add(`${at}.lettering.value`, code, 'the code of a partial lettering has * in front')
     if (analytics.length > 0) this.#checkAnalytics(analytics, `${at}.analytics`)

@@ -46,7 +46,7 @@ export async function passIds(client: ClientBase, last: string, path: () => Prom
   const blocks = Math.ceil((Number(last) + 1 - Number(next)) / idsPerBlock)
   if (blocks > blocksMax)
     throw new Error(
-      `${await path()} "${last}": this database gives out ids from ${next} on, too far below it. ` +
+      `${await path()} "${last}": too far above the ids that this database gives out, from ${next} on. ` +
         `Import with --renumber for new ids`,
     )
   await client.query(`select count(*) from grandlivre.draw_several('grandlivre.ids', $1)`, [
@@ -141,7 +141,7 @@ export async function setCurrency(client: ClientBase, { schemaId, folderId }: Fo
  */
 
 const tables = Object.keys(masterTables) as MasterTable[]
-/** Tables whose rows are identified by a text that is unique in a folder, alone or with other columns before it. */
+/** The tables that identify a row by a text. It is unique in a folder, alone or with other columns before it. */
 const uniqueTables = new Set<string>(['vat_codes', 'accounts', 'journals', 'axes', 'sections'])
 
 const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
@@ -187,7 +187,7 @@ export async function writeMasterRows(
 ): Promise<number> {
   const key = [schemaId, folderId]
   let written = 0
-  // A file shows every other internal code as the code of a cheque, so the code in the ledger stays.
+  // A file shows an internal code that is not among the six as that of a cheque, so the code in the ledger stays.
   await client.query(
     `update pg_temp.filed_payments f set code = t.code from grandlivre.payments t
      where ${ofFolder} and t.id = f.id and t.code <> all ($3) and f.code = $4`,

@@ -78,8 +78,8 @@ export class MadMasterData {
     exercices: new Map<string, FileExercice>(),
   }
   /**
-   * How many addresses have a full name other than the one made of their parts, and how many exercices have a duration
-   * that does not match their dates.
+   * Counts addresses with a full name that differs from their parts, and exercices with a duration that differs from
+   * their dates.
    */
   readonly counts = { fullNames: 0, durations: 0 }
   /** Accounts of employees that have no data, in a file that was made for a token without the group `employees`. */
@@ -261,7 +261,8 @@ export class MadMasterData {
     if (end <= start) this.problems.add(`${at}.period.end`, end, `a day after ${start} is expected`)
     if (duration.text !== String(monthsOf(start, end))) this.counts.durations += 1
     if ((exercice.state === 'closed') !== (closed !== null)) {
-      const message = 'closed is expected exactly where period.closed is set'
+      const message =
+        closed === null ? 'open is expected without period.closed' : 'closed is expected with period.closed'
       this.problems.add(`${at}.state`, exercice.state, message)
     }
   }

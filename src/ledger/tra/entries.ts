@@ -1,4 +1,7 @@
-/** Turns the entry lines of a TRA file into entries and movements to be loaded. The check has found the lines good. */
+/**
+ * Turns the entry lines of a TRA file into entries and movements to be loaded. The check has found no problem in the
+ * lines.
+ */
 import { strict as assert } from 'node:assert'
 import { partyKind } from '../../formats/items/accounts/parties.ts'
 import type { LetteringState } from '../../formats/items/entry.ts'

@@ -69,7 +69,7 @@ export function traMasterData(parameters: ReadParameters, timeZone: string) {
     accountOf,
     /** Accounts that could not get the number in the file. */
     renumberedAccounts,
-    /** Banks for which the file has no journal that they could belong to. */
+    /** The number of banks that were left out, because the file has no bank journal. */
     banksLeftOut,
   }
 }

@@ -14,10 +14,7 @@ import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
 import { fieldOf, layouts, noDay, type TraField } from '../../formats/tra/layouts.ts'
 import type { MasterRows } from '../import/master-data.ts'
 
-/**
- * The fields of each record that an import does not read. It reads only the fields that exports fill, which have a
- * source.
- */
+/** The fields of each record that an import does not read. It reads the fields that exports fill: they have `from`. */
 const unreadFields = new Map(
   Object.values(layouts).map((layout) => [
     layout,
@@ -64,7 +61,7 @@ export class ReadParameters {
     if (whole === undefined) return undefined
     const amount = BigInt(whole + fraction.slice(0, 2).padEnd(2, '0'))
     if (/[1-9]/.test(fraction.slice(2)) || amount > unitsMax || amount < -unitsMax)
-      this.refuse(line, field, 'at most two decimals and 92233720368547758,07 are expected')
+      this.refuse(line, field, 'at most two decimals, and at most 92233720368547758,07, are expected')
     return amount
   }
 }
@@ -116,8 +113,8 @@ export function folderOf(parameters: ReadParameters): { firmName: string; folder
 }
 
 /**
- * The parts of a street that stand before its name: `12 bis rue` in `12 bis rue des Érables`. Joined with blanks, the
- * parts and the name give the whole street again.
+ * The parts of a street before its name: `12 bis rue` in `12 bis rue des Érables`. Joined with blanks, the parts and
+ * the name give the whole street again.
  * @param columns the width of the field with the whole street, which may have been cut
  * @returns undefined if the whole street does not contain the name
  */
@@ -133,7 +130,7 @@ export function streetParts(whole: string, name: string, columns: number) {
   return { number, locatingIndex, streetType: streetType || null }
 }
 
-/** @param timeZone the time zone of the days on which they were closed */
+/** @param timeZone the time zone of the days on which exercices were closed */
 export function exercicesOf(parameters: ReadParameters, timeZone: string): MasterRows['exercices'] {
   const exercices: MasterRows['exercices'] = []
   for (const line of parameters.lines('EXO')) {

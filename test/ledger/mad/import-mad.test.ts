@@ -125,15 +125,10 @@ test('unknown members and unregistered senders are counted', async () => {
   for (const entry of changed.data.entries.slice(0, 4))
     entry.additionalProducerProperties.source = { name: 'API', thirdParty: { name: 'N', code: 'NOBODY' } }
   const imported = await stage.importMad(JSON.stringify(changed))
-  expect(imported.unknownMembers).toEqual(
-    new Map([
-      ['data.documents[]', 3],
-      ['more', 1],
-      ['x'.repeat(300), 1],
-      ['data.entries[].color', 2],
-      ['data.entries[].movements[].value.vat', 1],
-    ]),
-  )
+  expect(Object.fromEntries(imported.unknownMembers)).toEqual({
+    ...{ 'data.documents[]': 3, more: 1, ['x'.repeat(300)]: 1 },
+    ...{ 'data.entries[].color': 2, 'data.entries[].movements[].value.vat': 1 },
+  })
   expect(imported.unknownSenders).toBe(4)
 })
 
@@ -143,12 +138,7 @@ test('unknown members are counted even after entries larger than one read', asyn
   changed.data.documents = [1, 2]
   changed.more = { a: 1 }
   const { unknownMembers } = await stage.importMad(JSON.stringify(changed))
-  expect(unknownMembers).toEqual(
-    new Map([
-      ['data.documents[]', 2],
-      ['more', 1],
-    ]),
-  )
+  expect(Object.fromEntries(unknownMembers)).toEqual({ 'data.documents[]': 2, more: 1 })
 })
 
 test('codes of axes and sections may contain blanks, and unknown durations are counted', async () => {

@@ -129,6 +129,12 @@ function rename(value: File, id: string, changed: object): void {
   for (const inner of Object.values(value)) rename(inner, id, changed)
 }
 
+function textAfter(change: (data: File) => void): string {
+  const changed = structuredClone(file)
+  change(changed.data)
+  return JSON.stringify(changed)
+}
+
 const changes: [what: string, change: (data: File) => void, entries: string[], events: string[]][] = [
   [
     'an amount',
@@ -285,9 +291,8 @@ describe('replace writes exactly the differences', () => {
   test.each(changes)('%s', async (_, change, entries, events) => {
     const { cursor } = await pull(2023, '')
     const before = await state(first, changing)
-    const changed = structuredClone(file)
-    change(changed.data)
-    await changing.importMad(JSON.stringify(changed), { folderId: first.folderId, replace: true })
+    const changed = textAfter(change)
+    await changing.importMad(changed, { folderId: first.folderId, replace: true })
     const after = await state(first, changing)
     expect(after.events.slice(before.events.length)).toEqual(events)
     const deltas = [await pull(2023, `&since=${cursor}`), await pull(2024, `&since=${cursor}`)]
@@ -300,9 +305,9 @@ describe('replace writes exactly the differences', () => {
     )
     expect(new Set(ids)).toEqual(new Set(entries))
     // Importing the file again changes nothing, and the ledger is that of a fresh import.
-    await expectUnchanged(first, JSON.stringify(changed), false, changing)
+    await expectUnchanged(first, changed, false, changing)
     const again = JSON.parse((await madBytes(changing.service, first)).toString())
-    const alone = await stage.importMad(JSON.stringify(changed))
+    const alone = await stage.importMad(changed)
     const expected = JSON.parse((await madBytes(stage.service, alone)).toString())
     for (const each of [again, expected]) each.data.accountingFolder = null
     expect(again).toEqual(expected)
@@ -317,25 +322,22 @@ describe('replace', () => {
     [2, 'an account by another', changes[7]![1]],
   ])('counts %i changed rows of master data: %s', async (books, _, change) => {
     const { folderId } = await stage.importMad(text)
-    const changed = structuredClone(file)
-    change(changed.data)
-    const again = await stage.importMad(JSON.stringify(changed), { folderId, replace: true })
+    const again = await stage.importMad(textAfter(change), { folderId, replace: true })
     expect(again.replacement!.books).toBe(books)
   })
 
   // Without the last change: an exercice with another first day counts as another exercice.
   test.each(changes.slice(0, -1))('keeps ids of known rows when renumbering: %s', async (_, change) => {
     const imported = await stage.importMad(text)
-    const changed = structuredClone(file)
-    change(changed.data)
-    const { replacement } = await stage.importMad(JSON.stringify(changed), {
+    const changed = textAfter(change)
+    const { replacement } = await stage.importMad(changed, {
       folderId: imported.folderId,
       replace: true,
       renumber: true,
     })
     expect(replacement!.inserted.entries).toBeLessThanOrEqual(4)
     expect(replacement!.deleted.entries).toBeLessThanOrEqual(4)
-    const fresh = await stage.importMad(JSON.stringify(changed), { renumber: true })
+    const fresh = await stage.importMad(changed, { renumber: true })
     const ordered = async (folder: Imported) => {
       const { data } = JSON.parse((await madBytes(stage.service, folder)).toString())
       // Sorted, because new rows come after rows that stay.

@@ -97,7 +97,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
   ],
   'a capital beyond the database': [
     () => written(2, 478, '99999999999999999,99'),
-    'line 2, column 478, PS1.CAPITAL "99999999999999999,99": at most two decimals and 92233720368547758,07',
+    'line 2, column 478, PS1.CAPITAL "99999999999999999,99": at most two decimals, and at most 92233720368547758,07,',
   ],
   'a closed exercice without a closing date': [
     () => written(lineOf('EXO'), 70, '31022024'),

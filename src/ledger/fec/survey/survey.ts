@@ -34,7 +34,7 @@ export class FecSurvey {
   readonly journals = new Map<string, FecJournal>()
   readonly paymentCodes = new Set<string>()
   readonly groups = new EntryGroups()
-  /** The number of lines whose auxiliary stays with the movement, by the root of their account. */
+  /** The number of lines with an auxiliary that stays with the movement, by the root of the account. */
   readonly auxiliaryLines = new Map<string, number>()
   readonly #problems: FecProblems
   readonly #letterings = new OpenBalances()
