@@ -26,8 +26,8 @@ const telemetry = counts ?? noTelemetry
 
 const { database, replica } = settings
 
-/** Connections for exports: two for each export that the thread runs at once. */
-const ofExports = 2 * settings.exportsPerThread
+/** Two connections for each export that the thread runs at once. */
+const exportConnections = 2 * settings.exportsPerThread
 
 /**
  * Connections that a pool keeps open. Pools live as long as the thread. Two connections open at once and stay open,
@@ -37,15 +37,15 @@ const ofExports = 2 * settings.exportsPerThread
 const kept = 2
 const mainPool = createPool(database, {
   telemetry,
-  max: ofExports,
+  max: exportConnections,
   applicationName: 'grandlivre export',
   firstAnswerMs: limits.exportWaitMs,
   ...(replica ? {} : { kept }),
 })
-const replicaParts = replica && {
+const replicaSource = replica && {
   pool: createPool(replica.address, {
     telemetry,
-    max: ofExports + lookConnections,
+    max: exportConnections + lookConnections,
     applicationName: 'grandlivre replica',
     kept,
     connectMs: replica.timing.silentMs,
@@ -56,8 +56,8 @@ const replicaParts = replica && {
     parentPort!.postMessage({ replica: { threadId, ...news } } satisfies ThreadNews),
   telemetry,
 }
-const sources = new ExportSources(mainPool, replicaParts)
-const read = replicaParts?.pool ?? mainPool
+const sources = new ExportSources(mainPool, replicaSource)
+const read = replicaSource?.pool ?? mainPool
 // If the database is unreachable, the first export reports the error.
 await Promise.allSettled([read.query('select'), read.query('select')])
 

@@ -124,14 +124,14 @@ export type TelemetryTiming = Timing['telemetry']
 /** @throws {AssertionError} if two of the times contradict each other */
 export function checkTiming({ listener, closeMs, store, exports, deliveries, telemetry }: Timing): void {
   // Otherwise a request with a body could be cut off before its headers are late.
-  assert(listener.headersMs <= listener.requestMs, 'headers are a part of the request')
+  assert(listener.headersMs <= listener.requestMs, 'the limit for headers exceeds the limit for the request')
   // Exports and deliveries stop beside the responses, which may have ended already; database and store need some time
   // after that.
   for (const each of [exports.stopMs, deliveries.stopMs])
-    assert(each < closeMs, 'a process that stops has time left for its connections')
-  assert(telemetry.flushMs < closeMs, 'a stopping process has time to send what it has measured')
-  assert(store.retryMs <= store.retryMsMax, 'pauses double from retryMs to retryMsMax')
+    assert(each < closeMs, 'a stopping process has no time left for its connections')
+  assert(telemetry.flushMs < closeMs, 'a stopping process has no time left to send what it has measured')
+  assert(store.retryMs <= store.retryMsMax, 'the first pause exceeds the longest pause')
   // Otherwise a silent server would be reported as a slow one, and uploads would fail because of that.
-  assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')
-  assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer arrives before the time limit')
+  assert(store.idleMs < store.requestMs, 'a silent request is not distinguished from a slow one')
+  assert(deliveries.slowMs < deliveries.timeoutMs, 'a slow answer always exceeds the time limit')
 }

@@ -10,17 +10,21 @@ const contradictions: [string, Partial<Timing>, string][] = [
   [
     'headers outlast their request',
     { listener: { ...listener, headersMs: 30_001 } },
-    'a part of the request',
+    'the limit for headers',
   ],
   ['exports outlast the process', { exports: { ...exports, stopMs: closeMs } }, 'time left'],
   ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs: closeMs } }, 'time left'],
-  ['a collector outlasts the process', { telemetry: { ...telemetry, flushMs: closeMs } }, 'time to send'],
-  ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'pauses double'],
-  ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'distinguished'],
+  [
+    'a collector outlasts the process',
+    { telemetry: { ...telemetry, flushMs: closeMs } },
+    'no time left to send',
+  ],
+  ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'the longest pause'],
+  ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'not distinguished'],
   [
     'a slow answer is always late',
     { deliveries: { ...deliveries, slowMs: 10_000 } },
-    'before the time limit',
+    'exceeds the time limit',
   ],
 ]
 

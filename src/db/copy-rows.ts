@@ -197,7 +197,7 @@ export class CopyRows extends Rows implements pg.Submittable {
           if (bytes[i] === tab) fields[filled++] = i + 1
         }
         fields[filled++] = end
-        assert(filled - first === stride, 'a row has another number of columns than its query')
+        assert(filled - first === stride, 'a row and its query have different numbers of columns')
         this.count++
       }
       at = end

@@ -16,25 +16,25 @@ import { sweepEvents } from '../webhooks/retention.sql.ts'
 
 /**
  * Starts the background work.
- * @param of.store counts its requests
- * @param of.direct pool that connects to PostgreSQL itself: for deliveries, and the locks of sweeps
- * @param of.directUrl address of PostgreSQL itself
+ * @param parts.store counts its requests
+ * @param parts.direct pool that connects to PostgreSQL itself: for deliveries, and the locks of sweeps
+ * @param parts.directUrl address of PostgreSQL itself
  * @throws {Error} if the database is unreachable or does not fit; nothing is left running
  */
 export async function startBackground(
   services: Services,
-  of: { store: ObjectStore; direct: Pool; directUrl: string; attempts: RunningAttempts; timing: Timing },
+  parts: { store: ObjectStore; direct: Pool; directUrl: string; attempts: RunningAttempts; timing: Timing },
 ): Promise<{ close(): Promise<void> }> {
   const { config, database, deliveries } = services
-  const { direct, timing } = of
-  const parts = { ...services, ...of }
+  const { direct, timing } = parts
+  const all = { ...services, ...parts }
   await adoptRendering(database, config.timeZone)
   await services.queue.start()
-  const supervisor = new Supervisor({ ...parts, timing: timing.exports })
+  const supervisor = new Supervisor({ ...all, timing: timing.exports })
   await supervisor.start(config.exportThreads)
-  const sweeps = startRetention(parts, direct)
+  const sweeps = startRetention(all, direct)
   const clock = { now: Date.now, random: Math.random }
-  const dispatcher = Dispatcher.start({ ...parts, ...deliveries, ...clock, database: direct })
+  const dispatcher = Dispatcher.start({ ...all, ...deliveries, ...clock, database: direct })
   const loops = [supervisor, ...sweeps, dispatcher]
   return {
     close: async () => {

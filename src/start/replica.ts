@@ -21,7 +21,7 @@ const findings: Record<FallbackReason, string> = {
   behind: 'behind the main database',
   away: 'it cannot be read',
   promoted: 'no replica of the main database',
-  conflict: 'it cancels exports for what it replays',
+  conflict: 'it cancels exports because of changes that it replays',
 }
 
 const marksMax = 100

@@ -221,7 +221,8 @@ export class S3Writer implements ObjectWriter {
         if (!saysAbsent(error)) throw error
       })
       const { uploads } = await store.listIncompleteUploadsQuery(bucket, name, '', '', '')
-      if (uploads.some((upload) => upload.uploadId === uploadId)) throw new Error('the upload is still there')
+      if (uploads.some((upload) => upload.uploadId === uploadId))
+        throw new Error('the server still lists the upload')
     })
     if (mayBeThere) await quietly(`Removing ${name}`, () => store.removeObject(bucket, name))
   }

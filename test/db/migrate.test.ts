@@ -67,7 +67,7 @@ test('a database that is newer than the code is refused, and the error says what
     `insert into grandlivre.migrations (version, name) values (9998, '9998_later.sql'), (9999, '9999_wide.expand.sql')`,
   )
   const refusal =
-    /is at version 9999 and this code knows versions up to \d+; version 9998 took away what it needs. Start the newer code/
+    /is at version 9999 and this code knows versions up to \d+; version 9998 removed what this code needs. Start the newer code/
   await expect(migrate(database.ownerUrl)).rejects.toThrow(refusal)
   await expect(openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).rejects.toThrow(refusal)
 })
@@ -117,7 +117,7 @@ test.each([
   ['missing', further(2, 'third')],
 ])('a migration number that is %s is refused, and no migration is applied', async (_, name) => {
   await expect(migrate(database.ownerUrl, { folder: await withFurther({ [name]: '' }) })).rejects.toThrow(
-    `${name} does not carry the next number`,
+    `${name} does not have the next number`,
   )
   expect(await leftOf()).toEqual({ entries: null, first: null })
 })

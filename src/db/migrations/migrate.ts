@@ -257,8 +257,8 @@ function refuseContracted(applied: readonly AppliedMigration[], { version: code 
   const needed = oldestCodeFor(applied)
   if (needed <= code) return
   throw new Error(
-    `The database is at version ${newestOf(applied)} and this code knows versions up to ${code}; version ${needed} took ` +
-      `away what it needs. Start the newer code that migrated it, or restore a backup from before version ${needed}.`,
+    `The database is at version ${newestOf(applied)} and this code knows versions up to ${code}; version ${needed} ` +
+      `removed what this code needs. Start the newer code that migrated it, or restore a backup from before version ${needed}.`,
   )
 }
 

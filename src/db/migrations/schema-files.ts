@@ -44,7 +44,7 @@ export async function readSchemaFiles(folder: string = shippedFolder): Promise<S
   const migrations = files.map((file) => ({ ...file, version: versionOf(file) }))
   assert(migrations.length > 0, `no migrations in ${folder}`)
   for (const [index, { name, version }] of migrations.entries())
-    assert(version === migrations[0]!.version + index, `${name} does not carry the next number`)
+    assert(version === migrations[0]!.version + index, `${name} does not have the next number`)
   const functions = await readSqlFiles(`${folder}migrations/`, 'functions/')
   checkFunctions(migrations, functions)
   const start = await readSql(folder, ['schema.sql', 'first-rows.sql'])
