@@ -175,7 +175,10 @@ export async function recordStaffAct(client: ClientBase, given: StaffAct): Promi
   await client.query(text, [JSON.stringify([row]), staff])
 }
 
-/** Returns the last of the oldest rows, at most `most`, that are all older than `months`. Runs as the service role. */
+/**
+ * Finds rows that may be deleted: from the oldest on, at most `most`, all of them older than `months`. Returns the last
+ * of them. Runs as the service role.
+ */
 export function readExpired(database: Pool, months: number, most: number) {
   const text = `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`
   return queryRow<Link>(database, text, [months, most])

@@ -1,7 +1,7 @@
 /**
  * Deletes rows of the audit that are older than AUDIT_RETENTION_MONTHS, and signs the start of the remaining ones. So
- * `audit verify` begins at a row whose hash was certainly named by a holder of MASTER_KEY. Each deletion is itself
- * recorded in a row of the audit.
+ * `audit verify` begins at a row whose hash a holder of MASTER_KEY has signed. A row of the audit records each
+ * deletion.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
@@ -9,7 +9,7 @@ import { inTransaction } from '../db/pool.ts'
 import { inParts } from '../db/sweeping.ts'
 import { forgetAudit, type Link, readExpired, type Start } from './audit.sql.ts'
 
-/** Rows per transaction: it takes a second on a busy machine. Others wait to append only during the end of it. */
+/** Rows per transaction, which takes a second on a busy machine. Others wait to append only during its last part. */
 const rowsAtOnce = 50_000
 
 /**

@@ -18,7 +18,10 @@ import { tryLocks, unlock } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 
-/** When a server ends a session, it notifies the client first and releases the locks a moment later. */
+/**
+ * Milliseconds between two attempts to lock. A server that ends a session notifies the client first, and releases the
+ * locks a moment later.
+ */
 const retryMs = 250
 
 export class RequestSlots {
@@ -85,8 +88,8 @@ export class RequestSlots {
   }
 
   /**
-   * Called only for the first request of a line. Other processes do not tell when they release a slot, so it also tries
-   * at intervals.
+   * Called only for the first request of a line. Other processes do not announce that they release a slot, so it also
+   * tries at intervals.
    */
   async #acquireWhenFree(
     name: string,

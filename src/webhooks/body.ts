@@ -21,14 +21,16 @@ interface StoredEvent {
 /** An event with its number in a subscription. */
 export interface NumberedEvent extends StoredEvent {
   schemaId: string
-  /** The epoch in which it got its number. */
+  /** The epoch in which the event got its number. */
   epoch: number
   sequence: number
-  /** Whether it was erased: it keeps its number and is not sent (`isErased` in sequence/numbering.sql.ts). */
+  /**
+   * Whether the event was erased. It then keeps its number and is not sent (`isErased` in sequence/numbering.sql.ts).
+   */
   isErased?: boolean
 }
 
-/** Returns the events that are sent: those that were not erased. Erased events leave a gap in the numbers. */
+/** Returns the events that were not erased. Erased events are not sent, and leave a gap in the numbers. */
 export function withoutErased(events: NumberedEvent[]): NumberedEvent[] {
   return events.filter(({ isErased }) => !isErased)
 }

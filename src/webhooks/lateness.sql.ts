@@ -12,18 +12,18 @@ import { isOpen } from './subscriptions.sql.ts'
  * statement.
  */
 const answerMs = 2_000
-/** How many subscriptions are searched for events, and how many schemas in all of them together. */
+/** Most subscriptions that are searched for events, and most schemas in all of them together. */
 const searchedMax = 200
 
 /**
- * CTEs that end with `waiting`: each delivery or event that waits for a subscription that receives, with the seconds for
- * which it has waited.
+ * CTEs that end with `waiting`: each delivery or event that waits for a subscription that receives, with the seconds
+ * for which it has waited.
  *
- * A subscription has at most one pending delivery besides its replays. If it has none, its next event is searched for,
- * as dispatchers do: otherwise nothing would be late while no dispatcher works. Events may have numbers already,
- * because a reader asked for them. Then the time is that of the first or last event of their first run, which the index
- * finds: a run has at most 1,000 numbers. Only the subscriptions that received something most recently are searched:
- * they miss it first.
+ * A subscription has at most one pending delivery besides its replays. If it has none, the statement searches for its
+ * next event, as dispatchers do: otherwise nothing would be late while no dispatcher works. Events that a reader has
+ * asked for have numbers already. Then the time is that of the first or last event of their first run, which the index
+ * finds: a run has at most 1,000 numbers. Only the subscriptions with the latest successes are searched: they are the
+ * first to miss an event.
  *
  * The time begins with the last success of the subscription if that is later: a receiver that works through old events
  * is not late.

@@ -82,7 +82,7 @@ export function checkSent(to: number, { collected }: Subscription): void {
   if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
 }
 
-/** Replays those of the events with these numbers that are still kept. Call it with the subscription locked. */
+/** Replays the events with these numbers, as far as they are still kept. Call it with the subscription locked. */
 export async function replayNumbers(client: ClientBase, subscriptionId: string, { first, last }: Numbers) {
   const replayed = { deliveries: 0, events: 0 }
   for (let after = first - 1; after < last; after += pageEvents) {

@@ -14,7 +14,7 @@ import { inParts } from '../db/sweeping.ts'
 import { firstMatch, numberInParts, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
-/** Rows per transaction. It takes some tenths of a second, so others wait no longer for its locks. */
+/** Rows per transaction. A transaction takes some tenths of a second, so others wait no longer for its locks. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 

@@ -1,8 +1,8 @@
 /**
  * The secret of a subscription, with which its receiver verifies deliveries as Standard Webhooks describes. Its owner
- * sees it only when the subscription is created and when the secret is rotated. A subscription from before there were
- * such secrets gets its first one with its next delivery; its owner gets to see one by rotating it. Every function that
- * writes needs the row of the subscription locked.
+ * sees it only when the subscription is created and when the secret is rotated. A subscription that is older than such
+ * secrets gets its first secret with its next delivery, and its owner sees a secret after rotating it. Every function
+ * that writes needs the row of the subscription locked.
  */
 import type { ClientBase } from 'pg'
 import { sealingKey } from '../auth/master-key.sql.ts'
@@ -50,7 +50,7 @@ export async function addSigningSecret(client: ClientBase, subscriptionId: strin
  * Replaces the secret. Each replaced secret goes on signing beside the new one for 24 hours, even if several were
  * replaced in a row, as when the first response was lost.
  * @returns the new secret
- * @throws {AppError} ERR-TOO-MANY-REQUEST if the most secrets that may sign do so already
+ * @throws {AppError} ERR-TOO-MANY-REQUEST if `limits.signingSecretsMax` secrets sign already
  */
 export async function rotateSigningSecret(
   client: ClientBase,

@@ -12,7 +12,7 @@ import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 import { numberAll } from './sequence/numbering.sql.ts'
 
-/** The fields that its creator writes: a caller with a token, or staff. */
+/** The fields that the creator of a subscription writes: a caller with a token, or staff. */
 interface NewSubscription {
   /** Null for all schemas. */
   schemaId: string | null
@@ -167,8 +167,8 @@ export function needsNumbers(before: Subscription, { to, skips }: SubscriptionCh
 }
 
 /**
- * Changes a subscription for its owner (docs/spec/webhooks.md#patches). What it selected until then is kept, for the
- * events that have numbers.
+ * Changes a subscription for its owner (docs/spec/webhooks.md#patches). Its former filter is kept for the events that
+ * have numbers.
  * @param before the subscription of one schema, as locked in this transaction
  */
 export async function applyChange(client: ClientBase, before: Subscription, change: SubscriptionChange) {

@@ -16,7 +16,7 @@ import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector } from 'undici'
 import { limits } from '../config.ts'
 
-/** See docs/spec/webhooks.md#targets. */
+/** Most characters of an address (docs/spec/webhooks.md#targets). */
 export const urlCharactersMax = 2048
 
 /**

@@ -3,8 +3,8 @@
  * due, then new batches.
  *
  * Each step is one transaction that records the attempt, moves the position and stores the next body. The body is sent
- * after its commit. A process that dies in between sends the stored body again: no event is lost, and one is repeated
- * only if its outcome was not recorded.
+ * after its commit. If the process dies in between, another sends the stored body again: no event is lost, and an
+ * event is repeated only if the outcome of its delivery was not recorded.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
@@ -94,8 +94,9 @@ export async function deliver(sender: Sender, served: ServedSubscription): Promi
 }
 
 /**
- * Returns the next delivery, which it has stored. Returns undefined if there is nothing to send or the subscription
- * must not receive. After a replay, new events come first, so that a long replay delays them by one request at a time.
+ * Picks the next delivery, and stores it if it is new. Returns undefined if there is nothing to send or the
+ * subscription must not receive. After a replay, new events come first, so that a long replay delays them by one
+ * request at a time.
  * @param last the delivery sent before
  */
 async function pickNext(
@@ -153,8 +154,7 @@ async function nextEvents(
     const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
     const sent = withoutErased(next)
     if (sent.length > 0) return sent
-    // Nothing is found only in a gap longer than one delivery: retention deleted the events after 30 days, or another
-    // epoch began.
+    // Only a gap longer than one delivery has no events: retention deleted them after 30 days, or another epoch began.
     after = next.at(-1)?.sequence ?? (await oldestNumber(client, subscriptionId, after)) - 1
   }
   if (collected < numbered) await passOverExpired(client, subscriptionId)
@@ -196,8 +196,8 @@ async function recordAndPickNext(
       return mayContinue() ? pickNext(sender, client, subscriptionId, delivery) : undefined
     })
   const next = await recordAnd(served.mayContinue).catch(async (error) => {
-    // A bug in picking the next delivery must not lose the record of this one: it arrived, and would be sent again and
-    // again.
+    // A bug in picking the next delivery must not lose the record of this one: without the record, a delivery that
+    // arrived would be sent again and again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
   })

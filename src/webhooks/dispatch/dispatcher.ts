@@ -73,7 +73,7 @@ export class Dispatcher {
   #polledAllAt = Number.NEGATIVE_INFINITY
   #movedAt = Number.NEGATIVE_INFINITY
   #reportedAt = Number.NEGATIVE_INFINITY
-  /** Retries due until `known` have been found; the next one is due at `next`. Epoch milliseconds. */
+  /** `known`: all retries due until then have been found. `next`: when the next retry is due. Epoch milliseconds. */
   #retries = { known: 0, next: Number.POSITIVE_INFINITY }
 
   private constructor(options: DispatcherOptions) {
@@ -90,8 +90,8 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more requests, and gives those in flight `stopMs` (timing.ts) to finish. Requests that are then cut off
-   * are repeated by the next process.
+   * Starts no more requests, and gives requests in flight `stopMs` (timing.ts) to finish. Requests that are then cut
+   * off are repeated by the next process.
    */
   async close(): Promise<void> {
     this.#closing.abort()
@@ -218,7 +218,7 @@ export class Dispatcher {
   /** Delivers to as many subscriptions as there are slots. */
   #fill(): void {
     const session = this.#session
-    // If there is no session, the next one finds the waiting subscriptions again.
+    // If there is no session, the next session finds the waiting subscriptions again.
     if (!session || this.#closing.signal.aborted) return
     for (let next = this.#slots.assign(); next; next = this.#slots.assign()) this.#serve(session, next)
   }

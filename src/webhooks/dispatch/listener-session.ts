@@ -29,7 +29,7 @@ export class ListenerSession {
   }
 
   /**
-   * @param masterKeys the keys of this process, which rotate-key has to know
+   * @param masterKeys the keys of this process; the session shows rotate-key which they are
    * @param onEvents called with the id of a schema that has new events
    * @throws {Error} if the database is unreachable
    */
@@ -96,7 +96,7 @@ export class ListenerSession {
         if (unlocking.size > 0) await unlock(this.#client, [...unlocking.keys()])
         if (locking.size > 0) locked = new Set(await tryLocks(this.#client, [...locking.keys()]))
       } catch {
-        // A silent connection may be hanging rather than dead. Once it has ended, it holds no lock.
+        // The connection may hang rather than be dead. Ending it releases its locks.
         await this.close()
       }
       for (const done of unlocking.values()) done()

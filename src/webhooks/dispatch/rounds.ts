@@ -19,7 +19,7 @@ interface Round {
   from: string
   /** News that arrived during this round, for the next one. */
   later: News
-  /** Milliseconds: the next part is not searched before. */
+  /** The earliest time of the next search, in milliseconds. */
   notBefore: number
 }
 

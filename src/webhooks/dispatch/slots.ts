@@ -5,9 +5,10 @@
  * An eighth of the slots is reserved for third parties that hold none. Of the other slots, a third party gets one only
  * while it holds fewer than are free. For its slow subscriptions, the limit is half of that. So a single third party
  * that takes all it can holds half of the slots, two hold a third each, and some stay free for the next one. A third
- * party whose own receivers are partly dead keeps room for its live ones. (This is a dynamic threshold, as Choudhury and
- * Hahne share the memory of a switch among its ports. On its own it leaves no slot free when eight third parties arrive
- * one after the other and each takes half of what is left, for example when a host with all their receivers goes down.)
+ * party whose own receivers are partly dead keeps room for its live ones. (This is a dynamic threshold, as Choudhury
+ * and Hahne share the memory of a switch among its ports. On its own it leaves no slot free when eight third parties
+ * arrive one after the other and each takes half of what is left, for example when a host with all their receivers goes
+ * down.)
  *
  * A freed slot goes to the third party that holds the fewest. Its subscriptions take turns: after a delivery, a
  * subscription yields its slot to others of its own third party, and to other third parties only if no slot is free.
@@ -110,8 +111,8 @@ export class Slots {
   }
 
   /**
-   * The subscription of this third party that gets the next slot: of those that may have one, the one that waits
-   * longest.
+   * Returns the next subscription of this third party to get a slot. Of the subscriptions that may have one, it has
+   * waited longest.
    */
   #nextOf(share: Share): QueuedSubscription | undefined {
     if (share.held >= (share.held === 0 ? this.#free : this.#free - this.#reserved)) return undefined

@@ -28,7 +28,7 @@ const ms = (column: string) => `round(extract(epoch from ${column}) * 1000)::flo
 /**
  * Lists deliveries with an id above `asked.after`, oldest first.
  * @param asked.after decimal digits, within bigint
- * @param asked.newest whether to return the last of them if there are more than `most`, instead of the first
+ * @param asked.newest if there are more than `most`: true returns the last of them, false the first
  */
 export async function listOwnDeliveries(
   client: ClientBase,
@@ -95,7 +95,7 @@ const renewedMax = 10_000
  * Makes the first of a subscription's failed deliveries pending again, with their stored bodies, and notifies
  * dispatchers. Their retry table starts over.
  * @param after the id of a delivery
- * @returns their number; `last`: the last of them, after which the next call begins; null if none is left
+ * @returns how many it renewed; `last`: the id of the last one, after which the next call begins; null if none was left
  */
 export async function renewFailed(client: ClientBase, subscriptionId: string, after: string) {
   const text = `with first as (

@@ -78,7 +78,7 @@ export async function sendPing(
   const body = Buffer.from(`[${notificationOf(subscriptionId, event)}]`)
   const unnumbered = { id: deliveryId, body, sequence: undefined, epoch: undefined }
   const request = { postUrl, ...unnumbered, date: at, trace, ...openSecrets(sealed, masterKeys) }
-  // The time-out of a ping is shorter than the time that a stopping process gives to running requests.
+  // Nothing aborts a ping: its time-out is shorter than the time that a stopping process gives to running requests.
   const response = await post(deliveries, request, new AbortController().signal)
   if (isSuccess(response.status))
     await whileDelivering(database, (client) => wakeSubscription(client, subscriptionId, 'change'))

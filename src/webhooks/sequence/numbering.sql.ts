@@ -11,8 +11,8 @@
  * A promoted server may lack the last events, although others have seen their numbers. So numbers jump where the epoch
  * changes (`beyondLost`), which tells subscribers that they may lack something. In a single schema, the remaining
  * events of the former epoch get their numbers before the jump: the same numbers that they had. For all schemas
- * together, the order of numbers is the order in which they were given. That order may be lost, too, so there the jump
- * comes before anything else is numbered.
+ * together, the order of numbers is the order in which they were given. A lost server may have been the only one to
+ * know that order, so there the jump comes before any other number.
  */
 import type { ClientBase } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
@@ -82,8 +82,9 @@ const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased"
  * The last number that the jump to an epoch skips. It is beyond all numbers that a lost server may have given: two
  * million for each second since 2026, as in `beyond_lost`. For a single schema, the time is that of the event `e`, so
  * that the number stays the same if a crash loses the dispatcher's transaction. The number of the epoch is added, so
- * that servers whose clocks differ a little jump to different numbers. It adds less than 500,000, a quarter of a second:
- * the successor of a server that is lost as well begins later, and subscribers must never see lower numbers than before.
+ * that servers whose clocks differ a little jump to different numbers. It adds less than 500,000, a quarter of a
+ * second: the successor of a server that is lost as well begins later, and subscribers must never see lower numbers
+ * than before.
  */
 const timed = `floor(2000000 * extract(epoch from
     case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
@@ -97,11 +98,11 @@ const beyondLost = `case when ${timed} > s.numbered + 1000000 then ${timed} else
 /**
  * Numbers the first `$3` matches among the next `$2` events of one schema, beginning with its first match and ending
  * where the epoch changes. The schema is the one whose first match has the lowest id. A run also ends before an event
- * that the kinds and folders select but the owner may not hear of: the numbers of a run are counted by kinds and folders
- * alone, as in versions without firms. Events of several schemas have no common order of commits, so the
- * order of their numbers must outlive a crash: that commit waits for the disk.
- * A known cost: where events of two firms alternate, each event begins a run. A column sequence_runs.firm_id would let
- * a run pass over events that its firm may not hear of.
+ * that the kinds and folders select but the owner may not hear of: the numbers of a run are counted by kinds and
+ * folders alone, as in versions without firms. Events of several schemas have no common order of commits, so the order
+ * of their numbers must outlive a crash: that commit waits for the disk. A known cost: where events of two firms
+ * alternate, each event begins a run. A column sequence_runs.firm_id would let a run pass over events that its firm may
+ * not hear of.
  */
 const numbering = (columns: string, until = '') => `
   first as materialized (
