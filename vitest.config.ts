@@ -20,14 +20,15 @@ process.env['NODE_COMPILE_CACHE'] ??= resolve('.cache/compile')
 
 /** Those that take longest, longest first: they start before all others, which fill their waits. */
 const longest = [
-  'test/ledger/mad/replace.test.ts',
   'packages/partner/test/cli/pull/pull.test.ts',
-  'test/http/ledgers/blocks.test.ts',
-  'test/http/changes/since.test.ts',
+  'packages/partner/test/client/stream.test.ts',
+  'test/http/ledgers/changes.test.ts',
   'packages/partner/test/client/ledgers/ledgers.test.ts',
-  'test/http/changes/kept-blocks.test.ts',
-  'test/ledger/changes/histories.test.ts',
-  'packages/partner/test/sync/firm-histories.test.ts',
+  'test/http/changes/every-change.test.ts',
+  'test/http/changes/since.test.ts',
+  'test/http/movements/entry.test.ts',
+  'test/ledger/mad/replace.slow.test.ts',
+  'test/ledger/changes/histories.slow.test.ts',
 ].map((path) => resolve(path))
 
 const unknown = longest.filter((path) => !existsSync(path))

@@ -65,7 +65,7 @@ export const longRuns = {
     about:
       '10,000 pairs of moments of 500 random histories: a copy changed by what `since` answers is the ledger',
     env: { HISTORIES: '500' },
-    node: vitest('test/ledger/changes/histories.test.ts'),
+    node: vitest('test/ledger/changes/histories.slow.test.ts'),
     minutes: 40,
   },
   isolation: {
@@ -128,7 +128,7 @@ export const longRuns = {
     node: vitest(
       'test/ledger/import-fec.test.ts',
       'test/ledger/import-fec-replace.test.ts',
-      'test/ledger/mad/replace.test.ts',
+      'test/ledger/mad/replace.slow.test.ts',
     ),
     minutes: 10,
   },

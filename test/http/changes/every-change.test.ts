@@ -1,6 +1,6 @@
 /**
  * After each kind of change, the earlier copy and the answer to `since` give the later copy. Digests of blocks and tables
- * that were kept before the change match the new rows after it. histories.test.ts draws changes at random; this list has
+ * that were kept before the change match the new rows after it. histories.slow.test.ts draws changes at random; this list has
  * each kind once.
  */
 import { beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Answers to `since`, through the whole service. ledger/changes/histories.test.ts proves them for any change. */
+/** Answers to `since`, through the whole service. ledger/changes/histories.slow.test.ts proves them for any change. */
 import { describe, expect, test } from 'vitest'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, madUrl } from '../../support/download.ts'
