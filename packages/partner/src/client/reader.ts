@@ -2,7 +2,7 @@
  * Reads an answer over as many connections as needed: where a connection is lost, the next one goes on. Reading fails
  * after several connections in a row that brought nothing. Also proves that lines are whole.
  */
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { clientError, GrandlivreError } from './errors.ts'
 import type { Answer } from './http/answer.ts'
 import { cut, isLost } from './http/connection.ts'
@@ -74,7 +74,8 @@ interface LinesOptions {
 /**
  * Gives out the whole lines of one answer.
  * @returns whether its trailers prove it; false if they did not come
- * @throws {unknown} NOT-PROVEN if the trailers belong to another body; a loss if the body ends within a line
+ * @throws {unknown} NOT-PROVEN if a trailer does not agree, or if the row count came without the digest; a loss if the
+ *   body ends within a line
  */
 export async function* linesOf(
   answer: Answer,
@@ -106,27 +107,16 @@ export async function* linesOf(
   if (given) yield given
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
   if (hash && (rowsSent === undefined || sha256Sent === undefined)) onMissingTrailer?.()
-  const isProven = agreesWithTrailers(answer, rows, hash)
-  if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')
-  return isProven
-}
-
-/**
- * Whether the trailers prove the body; false if they did not come.
- * @param hash of the body, if its digest was asked for
- * @throws {GrandlivreError} NOT-PROVEN if a trailer does not agree, or if the row count came without the digest. A count
- *   proves no byte, and the proxy that removed the digest may have changed the bytes, too
- */
-function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined): boolean {
-  const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
   const fail = (message: string) =>
     clientError('NOT-PROVEN', message, { requestId: answer.headers['x-request-id'] })
   if (rowsSent !== undefined && rowsSent !== String(rows))
     throw fail(`${rows} rows arrived, and the trailer X-Row-Count says ${rowsSent}`)
   if (hash && sha256Sent !== undefined && sha256Sent !== hash.digest('hex'))
     throw fail('What arrived differs from the trailer X-Content-SHA256')
+  // A row count proves no byte, and the proxy that removed the digest may have changed the bytes, too.
   if (hash && rowsSent !== undefined && sha256Sent === undefined)
     throw fail('The trailer X-Row-Count came without X-Content-SHA256, so what arrived cannot be proven')
+  if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')
   return rowsSent !== undefined
 }
 

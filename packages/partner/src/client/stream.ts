@@ -200,7 +200,9 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
     const { progress } = this
     const after = this.#after()
     for (let pairing = 1; ; pairing += 1) {
-      const blocks = await this.#blocksFirst(after !== undefined)
+      // Blocks are read if they prove the next lines, or for the total number of rows of a stream in several parts.
+      const isNeeded = this.#provesByBlocks || (after !== undefined && this.#total === undefined)
+      const blocks = isNeeded && !this.#check ? await this.#source.blocks?.() : undefined
       const answer = await this.#send(after)
       const { etag, 'x-ledger-cursor': cursor } = answer.headers
       try {
@@ -235,15 +237,6 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
   get #provesByBlocks(): boolean {
     if (!this.#source.blocks) return false
     return this.#options.proof === 'blocks' || withoutTrailers.has(this.#requests)
-  }
-
-  /**
-   * Reads the blocks if they have to prove the next lines, or if a stream in several parts needs the total number of
-   * rows.
-   */
-  async #blocksFirst(isResumed: boolean): Promise<Blocks | undefined> {
-    const isNeeded = this.#provesByBlocks || (isResumed && this.#total === undefined)
-    return isNeeded && !this.#check ? this.#source.blocks?.() : undefined
   }
 
   /** The id to resume after. */

@@ -11,6 +11,7 @@ import {
 import { BlockCutter } from '../client/compare/block-cutter.ts'
 import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
 import type { LedgerBlocks, WantedLedger } from '../client/ledgers/ledger-parts.ts'
+import { rangesMax } from '../client/ledgers/ledgers-requests.ts'
 import type { Copy, TableDigests } from './copy.ts'
 import { employeesOf, fail, type ListedRun, noFailure, now, receive } from './receive.ts'
 
@@ -48,9 +49,6 @@ function idAt(line: Buffer, start: number): number {
   for (; line[at]! >= zero && line[at]! <= nine; at += 1) id = id * 10 + line[at]! - zero
   return line[start] === minus ? -id : id
 }
-
-/** Most ranges of entries that one request may name. */
-const rangesMax = 1_000
 
 /**
  * Reads the blocks and tables that differ. Drops rows outside of all blocks, because the ledger has none there.

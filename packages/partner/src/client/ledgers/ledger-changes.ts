@@ -10,11 +10,10 @@ import { rangesFrom } from './entry-ranges.ts'
 import { framesOf } from './frames.ts'
 import { LedgerAnswer, type UnfinishedLedger } from './ledger-answer.ts'
 import type { LedgerChangesOptions, LedgerPart, LedgersWhole, WantedLedger } from './ledger-parts.ts'
-import { askLedgers, ledgersMax } from './ledgers-requests.ts'
+import { askLedgers, ledgersMax, rangesMax } from './ledgers-requests.ts'
 
 /** Longest body of a request that the service accepts. */
 const bodyBytesMax = 8 * 1024 * 1024
-const rangesMax = 1000
 /**
  * After this many breaks in a row at one ledger without new rows of that ledger, the other ledgers come first.
  */

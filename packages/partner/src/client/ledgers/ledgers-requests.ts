@@ -12,6 +12,8 @@ import type {
 
 /** Most ledgers that one request may name. */
 export const ledgersMax = 10_000
+/** Most ranges of entries that one request may name for a ledger. */
+export const rangesMax = 1_000
 
 /** @param what to request of the ledgers: `changes` or `blocks` */
 export function askLedgers(

@@ -47,7 +47,7 @@ const rowForms = new Map(
 
 const lineFeed = 10
 /** Every decimal number with at most this many characters is exact as a double. */
-const exactLength = 15
+export const exactLength = 15
 
 export class TableRows {
   readonly table: LedgerTableName

@@ -2,6 +2,7 @@
 import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../../client/changes.ts'
 import { clientError } from '../../client/errors.ts'
+import { countLines } from '../../client/lines.ts'
 import {
   type Copy,
   type Diary,
@@ -136,7 +137,6 @@ async function layoutOf(client: Client, schema: string, name: string): Promise<n
   return undefined
 }
 
-const lineFeed = 10
 /**
  * How long to wait for a lock. After its process ends, a session may live on until its next check, half a second at
  * most.
@@ -229,7 +229,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     const { table } = open
     if (table === undefined) throw new TypeError('rows() needs table() before it')
     open.copy ??= CopyIn.begin(this.#client, `copy ${table} (${columnsOf(table)}) from stdin`)
-    for (let at = lines.indexOf(lineFeed); at !== -1; at = lines.indexOf(lineFeed, at + 1)) open.lines += 1
+    open.lines += countLines(lines)
     await open.copy.write(lines)
   }
 

@@ -12,6 +12,7 @@ import {
 } from '../../../../contract/src/ledger-tables.ts'
 import { clientError } from '../../client/errors.ts'
 import { escapes } from '../../client/ledgers/fields.ts'
+import { exactLength } from '../../client/ledgers/table-rows.ts'
 import { derivedColumns, diaryColumns, keyOf, ownColumns, tableNames } from '../tables.ts'
 import { sqliteDialect, viewsOf } from '../views.sql.ts'
 
@@ -28,9 +29,6 @@ interface Stored {
   /** An expression for the text of a stored column that is not null. Default: the column itself. */
   field?(stored: string): string
 }
-
-/** A decimal number with at most this many characters is always exact as a double. */
-const exactLength = 15
 
 const integer: Stored = {
   type: 'integer',
