@@ -6,7 +6,7 @@ import { limits } from '../config.ts'
 import type { Compression } from '../formats/file-formats.ts'
 
 /**
- * The bytes of an answer or a file. Each chunk is valid until the next is asked for, or longer if its buffer says so.
+ * The bytes of an answer or a file. Each chunk is valid until the next is asked for, or longer if its `ChunkBuffer` does so.
  */
 export type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 
@@ -42,8 +42,8 @@ export function twoChunkBuffers(): ChunkBuffer {
 }
 
 /**
- * Uses each chunk while the next is rendered: other threads compress, write and hash it. Rendered and used in
- * turn, a JSON file in zstd took 1.4 times as long.
+ * Uses each chunk while the next is rendered: other threads compress, write and hash it. A JSON file in zstd took 1.4
+ * times as long when its chunks were rendered and used in turn.
  */
 export async function eachBesideNext<Chunk>(
   chunks: AsyncIterable<Chunk>,
@@ -53,7 +53,7 @@ export async function eachBesideNext<Chunk>(
   for await (const chunk of chunks) {
     await used
     used = use(chunk)
-    // Reported by the next await, unless rendering fails first.
+    // The next await reports the error, unless rendering fails first.
     used.catch(() => {})
   }
   await used

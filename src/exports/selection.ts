@@ -58,7 +58,7 @@ export type SelectedItems = 'movements' | 'entries' | 'balance' | 'blocks'
 
 /**
  * Identifies the selected data at one state of the ledger.
- * @param extended whether entries have what a FEC says of them
+ * @param extended whether entries have the further fields of a FEC
  */
 export function selectionTag(
   what: SelectedItems,
@@ -83,7 +83,7 @@ export function tagOf(...named: unknown[]): string {
  * entries touch a third of the blocks of 1,000, and two thirds of those of 2,900. The sizes are part of ETags.
  */
 export const blockSizes = {
-  /** Where no other bound applies, a block ends with the entry that reaches this size. */
+  /** If no other bound applies, a block ends with the entry that reaches this size. */
   usual: 1000,
   /** A block that has grown to this size is cut. */
   most: 2000,

@@ -50,7 +50,7 @@ export const routes: readonly Route[] = [
 ]
 
 let made: ReturnType<typeof openApiDocument> | undefined
-/** Made at the first request: it would take a tenth of the processor time of a start. */
+/** Made when it is first requested: it would take a tenth of the processor time of a start. */
 const document = () => (made ??= openApiDocument(routes))
 
 export function createApp(services: Services, table = routes): OpenAPIHono<Edge> {

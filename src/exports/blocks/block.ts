@@ -67,7 +67,7 @@ export function blocksText(blocks: readonly Block[], form: StreamedForm): string
 
 /** A block of an earlier state of the ledger. */
 export interface FormerBlock extends Block {
-  /** Whether its lines have to be rendered again. */
+  /** Whether its lines must be rendered again. */
   changed: boolean
 }
 

@@ -162,8 +162,8 @@ export async function readRanges(
   const changed = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
   if (changed === everyEntry) return changed
   const isMuch = changed.length > 0 && (await readMuchChanged(first, resolved, changed))
-  // `besides` does not count: there a caller names what a broken answer left out. If it counted, the caller would get
-  // everything again each time.
+  // `besides` does not count: it names what a broken answer left out. If it counted, the caller would get everything
+  // again each time.
   return isMuch ? everyEntry : mergedRanges([...changed, ...besides])
 }
 

@@ -1,4 +1,4 @@
-/** Sends an export to the main thread: one snapshot, rendered, hashed where the task says, and compressed, by chunks. */
+/** Sends an export to the main thread: renders one snapshot by chunks, hashes them if the task says so, and compresses them. */
 import { createHash } from 'node:crypto'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'

@@ -93,8 +93,8 @@ function hashed(
 }
 
 /**
- * Whether the body usually has more than two megabytes. Below that, hashing takes less than a hash thread's messages,
- * which cost 0.2 ms of processor for a single line. What has changed is usually short, too.
+ * Whether the body usually has more than two megabytes. Below that, hashing takes less time than the messages of a hash
+ * thread, which cost 0.2 ms of processor time for a single line. Answers with changes are usually short, too.
  */
 function isLong(task: ExportTask): boolean {
   return 'since' in task && task.since === undefined && task.entries === undefined

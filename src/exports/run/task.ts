@@ -1,4 +1,4 @@
-/** The task of an export thread, what it produces, and what it sends about it. */
+/** The task of an export thread, and what the thread produces and sends. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
@@ -28,7 +28,7 @@ export interface SelectedTask extends Representation {
   entries: readonly EntryRange[] | undefined
   /** Only what changed since this cursor; if undefined, everything. Not combined with `after` or `entries`. */
   since: string | undefined
-  /** Whether entries have what a FEC says of them. Not for movements. */
+  /** Whether entries have the further fields of a FEC. Not for movements. */
   extended?: boolean
 }
 

@@ -29,8 +29,8 @@ export interface ThreadNews {
 }
 
 /**
- * How many connections a thread has to check whether a replica that it has left is fit again. The connections of
- * exports may all be in use for hours, and a check that waited for one would find the replica silent.
+ * Connections of a thread for checks whether a replica that it has left is fit again. The connections of exports may all
+ * be in use for hours, and a check that waited for one would find the replica silent.
  */
 export const lookConnections = 2
 
@@ -98,7 +98,7 @@ export class ExportSources {
     try {
       if (!this.#replica)
         return { ...(await before.next(source.schemaId)), isOfReplica: false, seen: source.seen }
-      // Only when a server is asked does it say whether it shows the next ledger.
+      // Only a new snapshot can show whether the server has the next ledger.
       await before.close()
     } catch (error) {
       // The connections were lost between two ledgers: no row is missing.
@@ -118,7 +118,7 @@ export class ExportSources {
     return true
   }
 
-  /** Counts an error of the database for operators. That no connection was free in time counts, too. */
+  /** Counts an error of the database for operators, also if no connection was free in time. */
   count(error: unknown): void {
     if (error instanceof NotAdmitted) countTimeout(this.#main)
     else countError(this.#main, error)

@@ -38,7 +38,7 @@ export function readDemoCredentials(
   return { companyToken, thirdPartySecret, idExercice }
 }
 
-/** Writes the file so that only its owner can read it, and it is never there in part. */
+/** Writes the file so that only its owner can read it, and no reader sees a part of it. */
 export function writeCredentials(dataDir: string, credentials: Credentials): void {
   const path = credentialsPath(dataDir)
   const draft = `${path}.${process.pid}`

@@ -1,7 +1,7 @@
 /**
  * `/docs/`: the pages of this repository as a site. docs/site/build.ts makes it when npm has installed the development
- * dependencies. Without the site, `/docs/` says so, and the reference of the API is there all the same. Like the
- * reference, the site is open to all and not in the document of the API.
+ * dependencies. Without the site, `/docs/` says so, and the reference of the API still works. Like the reference, the site
+ * is open to all and not in the document of the API.
  *
  * No file of either is read before the first request, so the start costs nothing. The compressed bytes of texts are
  * kept: 1.5 MB once every page was read. Clients without gzip are rare, so the file is read again for them; pictures

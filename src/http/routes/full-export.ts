@@ -239,8 +239,8 @@ async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView):
 }
 
 /**
- * Notes a job for the audit. What proves the content of a file is noted with its address, since S3 does not say who
- * downloaded it.
+ * Notes a job for the audit. The digests of a file are noted when its address is given, because S3 does not report who
+ * downloads it.
  */
 function noteJob(facts: AnswerFacts | undefined, job: ExportView): void {
   if (!facts) return

@@ -20,7 +20,7 @@ export const rateHeaders: Headers = {
   'X-Rate-Limit-Reset': number('When the next window begins, epoch milliseconds'),
 }
 
-/** Headers of errors, each if the status requires it. */
+/** Headers of errors. Each is sent with the statuses that require it. */
 export const errorAnswerHeaders: Headers = {
   'Accept-Patch': text('With 415 to a PATCH: the accepted media types'),
   Allow: text('With 405: the methods of this address'),

@@ -186,8 +186,8 @@ export function openApiDocument(routes: readonly Route[]): Document {
 type NamedSchema = { type?: unknown; anyOf?: ({ $ref?: string } & object)[] }
 
 /**
- * Turns each choice of an array and an object into one schema with the words of both. From a choice, generators for
- * Java make classes that do not compile. Generators for Go know no schema of two types; they take `x-go-type`.
+ * Turns each choice of an array and an object into one schema with the keywords of both. Generators for Java make classes
+ * of a choice that do not compile. Generators for Go know no schema of two types; they take `x-go-type`.
  */
 function uniteArrays(schemas: Record<string, NamedSchema>): void {
   const resolved = ({ $ref, ...own }: { $ref?: string }): NamedSchema =>

@@ -58,7 +58,7 @@ export class ListReads {
   }
 
   async #readNext(list: string, read: () => Promise<LedgerList>): Promise<LedgerList> {
-    // One notification wakes many requests, one after the other.
+    // Gives other requests time to join the read: one notification wakes many, one after the other.
     await Promise.all([this.#running.get(list), immediate()])
     this.#coming.delete(list)
     const reading = read()

@@ -126,7 +126,7 @@ async function readerOf(
  * Answers with what a thread sends, and reports the answer to staff, telemetry, the log and the audit.
  * @param answer.isListed false if staff need not see or cut the answer: nothing is read for it
  * @param answer.headers returns the headers of an answer with this head, or throws why it must not be sent
- * @param answer.delivered called each time more bytes are asked for, with the bytes that the network has by then
+ * @param answer.delivered called before each read, with the number of bytes that the network has by then
  * @param answer.ended called when everything but the trailers is sent
  */
 export async function answerFrom(

@@ -11,7 +11,7 @@ import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts
 import { jsonLine } from '../../render/framing.ts'
 import type { AskedLedger, LedgerEnd } from './task.ts'
 
-/** Most ranges in a line. Each has at most 40 bytes, so together they have less than 1 MiB as JSON. */
+/** Maximum number of ranges in a line. Each takes at most 40 bytes of JSON, and all together less than 1 MiB. */
 const rangesMax = 25_000
 
 export function tableLine(table: LedgerTableName): string {
@@ -29,7 +29,7 @@ export function blocksLine(
   withEmployees: boolean,
 ): LedgerEnd {
   const rows = blocks.reduce((sum, block) => sum + block.rows, 0)
-  // Former blocks may have lost all their movements.
+  // A former block may have lost all its movements.
   const shown = blockItems(blocks).filter((block) => block.rows > 0)
   const digest = digestOf(shown)
   const shownTables = shownDigests(tables, withEmployees)
@@ -48,7 +48,7 @@ export function refused({ society }: AskedLedger, error: unknown): LedgerEnd {
 }
 
 function refusalOf(error: unknown) {
-  // Its message names the entry.
+  // The message of this error names the entry.
   if (error instanceof UnsupportedByFormat) return { code: 'ERR-INTERNAL' as const, message: error.message }
   const known = unavailableIfMissing(error)
   const { code, message, issues } = known instanceof AppError ? known : new AppError('ERR-INTERNAL')

@@ -130,7 +130,7 @@ class Ledgers {
       yield* chunks
       return end()
     } catch (error) {
-      // The caller asks for this ledger again, and then gets it from the main database.
+      // A partner that asks for this ledger again gets it from the main database.
       if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, error)
       await this.#drop(error as Error)
       if (!(error instanceof UnsupportedByFormat)) throw error
@@ -163,8 +163,8 @@ class Ledgers {
   }
 
   /**
-   * Closes the snapshot. Its rows were read, or their error is reported, so a failure to close it matters to operators
-   * alone.
+   * Closes the snapshot. Its rows were read, or their error is reported, so a failure to close it is only counted for
+   * operators.
    */
   async #drop(error?: Error): Promise<void> {
     const snapshot = this.#snapshot

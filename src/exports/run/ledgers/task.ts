@@ -15,7 +15,7 @@ export interface AskedLedger {
   society: string
   /** Only movements that changed since this cursor are wanted; if undefined, all are. */
   since: string | undefined
-  /** Ranges of entries that are wanted besides what changed, ascending and disjoint. */
+  /** Further ranges of entries that are wanted, ascending and disjoint. */
   entries: readonly EntryRange[]
   /** SHA-256 of the tables that the caller has. */
   tables: Readonly<Partial<Record<WholeTableName, string>>>
@@ -58,11 +58,11 @@ export interface LedgerEnd {
   /** Digests of the whole ledger at that state, to be kept. */
   kept?: KeptDigests | undefined
   refusal?: { code: ErrorCode; message: string }
-  /** For the log: what failed on our side. */
+  /** For the log: what failed in the service. */
   fault?: string | undefined
 }
 
-/** The thread sends this once all but the last bytes of a ledger are sent, and so asks for the next ledger. */
+/** The thread sends this before the last bytes of a ledger, and so asks for the next ledger. */
 export interface EndedLedger extends Omit<LedgerEnd, 'lines'> {
   asked: AskedLedger
   /** Bytes of the answer up to the end of this ledger. Infinity if the compressor may hold some of them back. */

@@ -192,7 +192,7 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   return answerFrom(c, services, task, reader, { isListed: true, headers, delivered: audit.delivered })
 }
 
-/** @param all the ids of the folders that a body which names none means */
+/** @param all reads the ids of all folders, for a body without ledgers */
 async function askedLedgers(
   { ledgers }: z.output<LedgersBody>,
   all: () => Promise<string[]>,
