@@ -140,25 +140,6 @@ test('every file is sent with its media type', async () => {
   }
 })
 
-test('a page needs no credentials, and its policy allows no inline script and no content from other hosts', async () => {
-  const { status, headers, body } = await ask('/docs/guides/webhooks.html')
-  expect([status, body]).toEqual([200, html.get('guides/webhooks.html')])
-  const policy = headers.get('content-security-policy')!
-  expect(policy).toContain("default-src 'none'; script-src 'self';")
-  expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*unsafe|https?:|\*/)
-})
-
-test('a page is compressed for clients that accept it, and answered with 304 while it is unchanged', async () => {
-  const gzip = { 'Accept-Encoding': 'gzip' }
-  const { headers } = await ask('/docs/errors.html', gzip)
-  expect(headers.get('content-encoding')).toBe('gzip')
-  const plain = await ask('/docs/errors.html', { 'Accept-Encoding': 'identity' }, 'HEAD')
-  expect(Number(headers.get('content-length'))).toBeLessThan(Number(plain.headers.get('content-length')) / 3)
-  const etag = headers.get('etag')!
-  expect((await ask('/docs/errors.html', { ...gzip, 'If-None-Match': etag })).status).toBe(304)
-  expect((await ask('/docs/errors.html', { ...gzip, 'If-None-Match': '"other"' })).status).toBe(200)
-})
-
 test('the root address of the service, and the addresses that programs try, lead to the documentation', async () => {
   for (const [path, status, location] of [
     ['/', 302, '/docs/'],
