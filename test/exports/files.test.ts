@@ -22,7 +22,7 @@ const folder = { schemaId, folderId }
 
 beforeAll(() => insertDimensions(stage.staff.client, folder, 'random'))
 
-test('whatever texts entries contain, every file equals that of a second, simple writer', async () => {
+test('every file equals that of a second, simple writer, with any texts in its entries', async () => {
   const { client } = stage.staff
   const tryEntries = fc.asyncProperty(
     randomEntries,
@@ -114,7 +114,7 @@ test.each([...formats, 'PARQUET'] as const)('totals equal those of SQL to the ce
 })
 
 test.each(['JSON', 'TRA', 'CSV', 'PARQUET'] as const)(
-  'no byte is written for a folder that is unknown, or another tenant’s: %s',
+  'no byte is written for a folder that is unknown or belongs to another tenant: %s',
   async (format) => {
     for (const unknown of ['999', '211'])
       await expect(

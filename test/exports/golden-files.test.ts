@@ -50,7 +50,7 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
 const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
 const besideMadFile = Object.keys(collections).filter((name) => !(name in data)) as FolderCollection[]
 
-test.each(besideMadFile)('%s equal their fixture; the MAD file does not have them', async (what) => {
+test.each(besideMadFile)('%s equal their fixture; the MAD file does not contain them', async (what) => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const owner = { ...folder, today: '2024-04-02', timeZone: 'Europe/Paris', withEmployees: true }
   const texts = await Array.fromAsync(collectionTexts(snapshot.first, { what, owner }, 'ndjson', () => {}))

@@ -79,20 +79,23 @@ const losses: [what: string, lose: () => string, restore: string][] = [
   ],
 ]
 
-test.each(losses)('a folder that %s after the main thread looked is refused', async (_, lose, restore) => {
-  const lost = async () => {
-    await query(lose())
-    return ledger(second)
-  }
-  const { text, faults } = await send('ledgers', [() => ledger(first), lost])
-  const { ledgers, refused } = readLedgers(text)
-  const digests = await send('ledger blocks', [() => ledger(second)])
-  if (restore) await query(restore)
-  expect([faults, ledgers.map(({ society }) => society)]).toEqual([[], [first]])
-  const refusal = { refused: second, code: 'ERR-FOLDER-NOT-FOUND', message: expect.any(String) }
-  expect(refused).toEqual([refusal])
-  expect(JSON.parse(digests.text)).toEqual(refusal)
-})
+test.each(losses)(
+  'a folder that %s after the main thread checked it is refused',
+  async (_, lose, restore) => {
+    const lost = async () => {
+      await query(lose())
+      return ledger(second)
+    }
+    const { text, faults } = await send('ledgers', [() => ledger(first), lost])
+    const { ledgers, refused } = readLedgers(text)
+    const digests = await send('ledger blocks', [() => ledger(second)])
+    if (restore) await query(restore)
+    expect([faults, ledgers.map(({ society }) => society)]).toEqual([[], [first]])
+    const refusal = { refused: second, code: 'ERR-FOLDER-NOT-FOUND', message: expect.any(String) }
+    expect(refused).toEqual([refusal])
+    expect(JSON.parse(digests.text)).toEqual(refusal)
+  },
+)
 
 test('no transaction stays open while ledgers are skipped', async () => {
   const open: number[] = []

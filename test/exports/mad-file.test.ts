@@ -233,7 +233,7 @@ describe('totals', () => {
   })
 })
 
-test('a file shows a single state of the folder, whatever is committed meanwhile', async () => {
+test('a file shows a single state of the folder, even if changes are committed meanwhile', async () => {
   const before = await stage.expected(folders.otherTenant)
   const snapshot = await openSnapshot(stage.pool, folders.otherTenant.schemaId)
   const { chunks } = renderChunks(snapshot, folders.otherTenant, 'JSON', { now, chunkBytes: 2000 })

@@ -32,7 +32,7 @@ test('a period over two fiscal years is read one year after the other, each in t
   expect(statements[1]).toMatch(/m\.entry_id between 600 and 900\b.*m\.exercice_id = 12\b/s)
 })
 
-test('entries are joined only if the selection has few of those in the segment', () => {
+test('entries are joined only if the selection has few entries of the segment', () => {
   const [dense, sparse] = copyMovements(resolved, movementColumns)
   expect(dense).not.toContain('join entries')
   expect(sparse).toMatch(/join entries.*e\.exercice_id = 12\b.*e\.date between/s)

@@ -55,7 +55,7 @@ describe('a text', () => {
     expectWhole(await ask({ idExercice: '11' }), plainBody(expected, 'json'), expected.length)
   })
 
-  test('is complete if far larger than a chunk, first, last and in between, even if escaping makes it six times longer', async () => {
+  test('is complete at any place if it is far larger than a chunk, even if escaping makes it six times longer', async () => {
     const day = '2024-12-01'
     const long = [
       '\u0001'.repeat(400_000),
@@ -75,7 +75,7 @@ describe('a text', () => {
   })
 })
 
-test('movements are complete in every encoding even if each reserves a chunk and turns out small', async () => {
+test('movements are complete in every encoding even if each reserves a whole chunk for a few bytes', async () => {
   const { client } = stage.staff
   const day = '2024-12-04'
   const ofSection = 'schema_id = 100 and folder_id = 111 and id = 71'

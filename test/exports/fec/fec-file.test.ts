@@ -112,7 +112,7 @@ const lines = (bytes: Buffer) => bytes.toString('latin1').split('\r\n').slice(1,
 
 describe('a file', () => {
   test.each(Object.keys(known) as (keyof typeof known)[])(
-    'of the folder %s equals SQL, byte for byte, in both encodings and with all columns',
+    'of the folder %s equals the rows that SQL reads, byte for byte, in both encodings and with all columns',
     async (name) => {
       for (const exerciceId of ['11', '12', '13'])
         for (const encoding of [undefined, 'utf-8'] as const)
@@ -277,7 +277,7 @@ describe('the order', () => {
   })
 })
 
-test('an import by an earlier version is written in the order of its entries, numbered in each journal, and this is reported', async () => {
+test('a FEC of an import by an earlier version has the order of its entries, numbers them in each journal, and reports this', async () => {
   await sql('begin')
   await sql('alter table grandlivre.entries disable trigger number_insert')
   for (const [id, journalId, validatedAt] of [

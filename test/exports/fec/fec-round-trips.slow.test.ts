@@ -167,36 +167,33 @@ describe('an imported file', () => {
     expect(bytes.equals(expected)).toBe(true)
   })
 
-  test.each(Object.entries(forms))(
-    'of the form: %s comes out in the form of the standard',
-    async (_, form) => {
-      const imported = await stage.importFile(fecFile(ledger, form))
-      const names = (form.columns ?? columns).filter((name) => !['Montant', 'Sens'].includes(name))
-      const further = names.filter((name) => !columns.includes(name))
-      const expected = plainFec(fecFile(ledger, { columns: [...columns, ...further] }))
-      const blankValidDates = expected.filter((fields) => fields[15] === '').length
-      expect(blankValidDates).toBeGreaterThan(0)
-      for (const encoding of encodings) {
-        const all = await renderFec(stage.owner, imported, imported.exerciceId, {
-          encoding,
-          columns: 'extended',
-        })
-        expect(linesOf(all.bytes, encoding)).toEqual(expected)
-        expect(all.notes).toMatchObject({
-          drafts: 0,
-          outsideBooks: 0,
-          blankValidDates,
-          replacedCharacters: 0,
-          columnsLeftOut: 0,
-        })
-        const { bytes, notes } = await renderFec(stage.owner, imported, imported.exerciceId, { encoding })
-        expect(linesOf(bytes, encoding)).toEqual(expected.map((fields) => fields.slice(0, columns.length)))
-        expect(notes['columnsLeftOut']).toBe(further.length)
-      }
-    },
-  )
+  test.each(Object.entries(forms))('with %s is exported in the standard form', async (_, form) => {
+    const imported = await stage.importFile(fecFile(ledger, form))
+    const names = (form.columns ?? columns).filter((name) => !['Montant', 'Sens'].includes(name))
+    const further = names.filter((name) => !columns.includes(name))
+    const expected = plainFec(fecFile(ledger, { columns: [...columns, ...further] }))
+    const blankValidDates = expected.filter((fields) => fields[15] === '').length
+    expect(blankValidDates).toBeGreaterThan(0)
+    for (const encoding of encodings) {
+      const all = await renderFec(stage.owner, imported, imported.exerciceId, {
+        encoding,
+        columns: 'extended',
+      })
+      expect(linesOf(all.bytes, encoding)).toEqual(expected)
+      expect(all.notes).toMatchObject({
+        drafts: 0,
+        outsideBooks: 0,
+        blankValidDates,
+        replacedCharacters: 0,
+        columnsLeftOut: 0,
+      })
+      const { bytes, notes } = await renderFec(stage.owner, imported, imported.exerciceId, { encoding })
+      expect(linesOf(bytes, encoding)).toEqual(expected.map((fields) => fields.slice(0, columns.length)))
+      expect(notes['columnsLeftOut']).toBe(further.length)
+    }
+  })
 
-  test('is exported without its drafts until they are validated, and ends with what was booked later', async () => {
+  test('is exported without its drafts until they are validated, and ends with the entries that were booked later', async () => {
     const imported = await stage.importFile(fecFile(ledger), { drafts: true })
     const filed = plainFec(fecFile(ledger))
     const out = async () => {

@@ -179,7 +179,7 @@ test('rows larger than a chunk, at the end of one year and the start of the next
   expect(await rowsOf(first)).toEqual(await readPlainFlat(client, first))
 })
 
-test('fields of a filed ledger come first from the line, then from its entry, its account and its date', async () => {
+test('fields that a FEC filed come first from the movement, then from its entry, then from its account or date', async () => {
   const { client } = stage.staff
   const ofFolder = `schema_id = ${otherTenant.schemaId} and folder_id = ${otherTenant.folderId}`
   await client.query(`update grandlivre.accounts set filed_number = '401000', filed_name = 'Fournisseurs',

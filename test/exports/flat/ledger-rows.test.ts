@@ -298,7 +298,7 @@ test('the accounts that were read for their table are used for the movements too
   await snapshot.close()
 })
 
-test('a folder that does not exist, or another tenant’s, is refused', async () => {
+test('a folder that does not exist or belongs to another tenant is refused', async () => {
   for (const folderId of ['999', '211'])
     await expect(linesOf({ schemaId: '100', folderId }, 'folders')).rejects.toMatchObject({
       code: 'ERR-FOLDER-NOT-FOUND',

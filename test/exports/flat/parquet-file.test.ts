@@ -113,7 +113,7 @@ describe('a file', () => {
   })
 })
 
-test('texts of every kind are read back unchanged, and missing ones stay missing', async () => {
+test('texts of every kind are read back unchanged, and missing texts stay missing', async () => {
   const { client } = stage.staff
   const ofFolder = `schema_id = ${otherFirm.schemaId} and folder_id = ${otherFirm.folderId}`
   await addHostileTexts(client, otherFirm)
@@ -129,7 +129,7 @@ describe('amounts', () => {
   const add = (folder: FolderKey, id: string, debit: bigint, shares: bigint[] | null = null) =>
     addEntry(stage.staff.client, folder, { id }, [{ id: String(Number(id) + 1), debit, shares }])
 
-  test('of 18 digits are exact, in shares too; longer ones are refused, and the error names their column', async () => {
+  test('of 18 digits are exact, in shares too; longer amounts are refused, and the error names their column', async () => {
     await add(otherTenant, '400000', largest, [71n, largest, -largest, 74n, -largest, 1n])
     await add(otherTenant, '400010', -largest)
     await expectSameRows(otherTenant)

@@ -37,7 +37,7 @@ async function writer(): Promise<number> {
 
 const gone = (pid: number) => until(async () => !(await isRunning(pid)))
 
-test('each row that goes in comes out', async () => {
+test('every row of the CSV is in the Parquet file', async () => {
   const file = await all(toParquet(csv([row(7), row(8, 'é "" ,')]), () => 2))
   const [rows] = await askParquet(file, 'select movement_id, description, debit, entry_comment from file')
   expect(rows).toEqual([
@@ -80,7 +80,7 @@ test('killing the process ends the file at once, with an error that a retry may 
 test.each([
   ['in the middle of a row', [row(1), row(2).subarray(0, 40)]],
   ['between two rows', [row(1)]],
-])('killing only its shell has the same result, %s', async (_where, rows) => {
+])('killing only the shell of the process has the same result, %s', async (_where, rows) => {
   const source = csv(rows, () => new Promise(() => {}))
   const failure = failureOf(all(toParquet(source, () => 1)))
   const pid = await writer()

@@ -109,7 +109,7 @@ async function stopReplayAtMoments(): Promise<void> {
 }
 
 test(
-  'wherever the replay stops, no answer or file is older than what its request saw',
+  'no answer or file is older than the state that its request saw, wherever the replay stops',
   async () => {
     await Promise.all([stopReplayAtMoments(), changeOn(), ask(), ask(), ask(), askForFiles()])
     console.log(`${moments} moments, ${changes.count} changes: ${JSON.stringify(asked)}`)

@@ -6,7 +6,7 @@ import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { until } from '../../support/until.ts'
 
-test('a snapshot that ended with its session is an outage, not the fault of a statement', async () => {
+test('a snapshot that ended with its session is reported as an outage, not as the fault of a statement', async () => {
   const database = await createTestDatabase()
   const pool = createPool(database.serviceUrl, { max: 2, applicationName: 'grandlivre test' })
   const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test owner' })

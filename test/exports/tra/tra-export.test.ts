@@ -83,7 +83,7 @@ describe('an export', () => {
       { exerciceId: '13', journalIds: ['31', '33', '40'] },
     ],
   ]
-  test.each(selections)('of %s contains exactly that', async (_, query, chosen) => {
+  test.each(selections)('of %s contains exactly this selection', async (_, query, chosen) => {
     const bytes = await fetched(await exported(`format=TRA&${query}`))
     expect(bytes.toString('latin1', 8, 14)).toBe('JRLETE')
     expect(bytes.equals(await expected(bytes, chosen))).toBe(true)
@@ -109,8 +109,8 @@ async function* parts(bytes: Buffer) {
   yield bytes
 }
 
-describe('refused', () => {
-  test('are journals and years that the folder does not have, even if another folder does', async () => {
+describe('a request', () => {
+  test('is refused if it names a journal or year that the folder does not have, even if another folder has it', async () => {
     await sql(
       `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
       values ($1, $2, 777, 'X7', 'of another folder', 'OD')`,
@@ -160,7 +160,7 @@ describe('books that do not fit', () => {
     expect((await ask('format=tra', headers())).body).toEqual(job)
   })
 
-  test('end as FAILED at an amount that is too large in the middle of the file, and the part is removed', async () => {
+  test('end as FAILED at too large an amount in the middle of the file, and the written part is removed', async () => {
     await passAnHour()
     await sql('update grandlivre.accounts set number = $2 where folder_id = $1 and id = 110', [
       sameFirm.folderId,

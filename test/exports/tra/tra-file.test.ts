@@ -98,7 +98,7 @@ describe('a file', () => {
     }
   })
 
-  test('has its entries in the order of their ids, even if those of two years interleave, with numbers that have no gaps', async () => {
+  test('has its entries in the order of their ids, numbered without gaps, even if the ids of two years interleave', async () => {
     const entries = (await file(known.first)).lines.filter((line) => line.length === 1407)
     const ids = entries.map((line) => Number(line.slice(222, 257)))
     expect(ids).toEqual(ids.toSorted((a, b) => a - b))
@@ -109,7 +109,7 @@ describe('a file', () => {
 })
 
 describe('a hostile folder', () => {
-  test('gives files without problems, both of the whole and of parts', async () => {
+  test('gives files without problems, both of the whole folder and of parts', async () => {
     for (const chosen of [{}, { exerciceId: '12' }, { journalIds: ['31', '33'] }]) {
       const { problems, problemCount, ...found } = await checked((await file(known.hostile, chosen)).bytes)
       expect(problems).toEqual([])
@@ -180,7 +180,7 @@ describe('the document type of an entry', () => {
     return [own.length, [...new Set(own.map((line) => line.slice(11, 13)))]]
   }
 
-  test('is known in its first line, however far below the line that decides it', async () => {
+  test('is on its first line, even if a much later line decides it', async () => {
     const many = Array.from({ length: 800 }, (_, i) => ({
       accountId: '110',
       credit: 1n,
@@ -211,7 +211,7 @@ describe('the document type of an entry', () => {
   })
 })
 
-describe('refused, naming the field that is too small', () => {
+describe('an export is refused, and the error names the reason,', () => {
   const refused = async (change: string, undo: string, message: RegExp) => {
     const { schemaId, folderId } = known.otherTenant
     const own = (text: string) =>
@@ -224,7 +224,7 @@ describe('refused, naming the field that is too small', () => {
     }
   }
 
-  test('are account numbers of 18 characters', async () => {
+  test('for account numbers of 18 characters', async () => {
     for (const id of ['102', '110'])
       await refused(
         `update grandlivre.accounts set number = rpad(number, 18, '0') where § and id = ${id}`,
@@ -235,7 +235,7 @@ describe('refused, naming the field that is too small', () => {
       )
   })
 
-  test('are amounts of 21 characters', async () => {
+  test('for amounts of 21 characters', async () => {
     await refused(
       'update grandlivre.movements set debit = -9223372036854775807, credit = 0 where § and id = 8990',
       'update grandlivre.movements set debit = 1 where § and id = 8990',
@@ -243,7 +243,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('are amounts that become too long in a currency', async () => {
+  test('for amounts that become too long in a currency', async () => {
     await refused(
       `update grandlivre.movements set debit = 9223372036854775807, credit = 0, entry_id = entry_id
        where § and id = (select min(m.id) from grandlivre.movements m join grandlivre.entries e
@@ -254,7 +254,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('are rates of more than ten characters', async () => {
+  test('for rates of more than ten characters', async () => {
     await refused(
       `update grandlivre.entries set rate = 12345678.123456 where § and currency = 'USD'`,
       `update grandlivre.entries set rate = 1.5 where § and currency = 'USD'`,
@@ -262,7 +262,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('are books that are not kept in euro', async () => {
+  test('for books that are not kept in euro', async () => {
     const { folderId } = known.otherTenant
     await refused(
       `update grandlivre.folders set currency = 'USD' where id = ${folderId}`,

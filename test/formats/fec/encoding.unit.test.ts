@@ -248,7 +248,7 @@ test.each([
   expect(lines.map(({ description }) => description)).toEqual(labels)
 })
 
-test('where words do not decide, and where all encodings read the same, the encoding is Windows-1252', async () => {
+test('the encoding is Windows-1252 if words do not decide, or if all encodings read the same text', async () => {
   for (const text of ['ACHATS … VENTES', 'ÉTÉ', 'été', 'n° 12'])
     expect((await read(ledgerOf([text], 'windows-1252'))).encoding, text).toBe('windows-1252')
 })
@@ -337,7 +337,7 @@ test('the column of refused bytes is counted in fields, also in quotes', async (
   expect((refused as FecError).problems).toMatchObject([{ line: 3, column: 'EcritureLib', value: 'RÉGLÉ' }])
 })
 
-test('a named encoding is used if the bytes belong to it, whatever the words suggest', async () => {
+test('a named encoding is used if the bytes belong to it, even if the words suggest another', async () => {
   for (const encoding of fecEncodings) {
     const file = ledgerOf(['LOYER'], 'utf-8')
     await checkEncoding(inPieces(file), encoding, true)

@@ -219,7 +219,7 @@ async function parseWith(file: Buffer): Promise<{ lines: FecLine[]; findings: Fe
   return { lines: (await Array.fromAsync(batches)).flat(), findings }
 }
 
-test('further columns are read under their own names, whatever these are', async () => {
+test('further columns are read under their own names, even if these are names of object members', async () => {
   const names = ['constructor', '__proto__', 'Libelle', 'Sens', 'NatOp', '17']
   const rows = ledger.map((row, at) => ({
     ...row,

@@ -120,7 +120,7 @@ test('JSON keeps its strings and digits, and loses the blanks between its tokens
     }
 })
 
-test('attachments become files with a type, whatever is in their names and addresses', () => {
+test('attachments become files with a type, with any texts in their names and addresses', () => {
   for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
     for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
       const row = rowOf(copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`))

@@ -334,7 +334,7 @@ test('a share that follows no movement is reported', async () => {
   )
 })
 
-test('an entry number that occurs again is reported', async () => {
+test('a repeated entry number is reported', async () => {
   const again = [...smallEntries(), ...smallEntries().slice(0, 5)]
   const { problems: found } = await check([...smallParameters(), ...again])
   expect(found).toEqual([

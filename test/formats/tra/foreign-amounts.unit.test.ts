@@ -25,7 +25,7 @@ test('entries that balance in euro also balance in their currency, each amount w
   expect(different).toBeGreaterThan(200)
 })
 
-test('the shares of a line add up to the line on each axis, whatever their signs', () => {
+test('the shares of a line add up to the line on each axis, with any signs', () => {
   for (const rate of rates)
     for (const total of [10_001n, -10_001n, 1n, 0n, 999_999_999_999n]) {
       const amounts = foreignAmounts(rate)

@@ -90,7 +90,7 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
     },
   ],
   [
-    'PS1, as docs/spec/tra.md#ps1 lists it',
+    'PS1, with the fields of docs/spec/tra.md#ps1',
     ps1Line(folder),
     {
       1: '***PS1Soci\xe9t\xe9 B\xe9r\xe9nice',

@@ -8,7 +8,7 @@ test.each([
   ['nothing', '', ''],
   ['French letters', 'Éàçùï Œuvre œuf Ÿ', '\xc9\xe0\xe7\xf9\xef \x8cuvre \x9cuf \x9f'],
   [
-    'the euro, quotes, dashes and dots of typesetters',
+    'the euro, and typographic quotes, dashes and dots',
     '€ “a” ‘b’ – — …',
     '\x80 \x93a\x94 \x91b\x92 \x96 \x97 \x85',
   ],
@@ -34,7 +34,7 @@ test('every byte above 0x9f is the character with the same number', () => {
     expect(bytes(String.fromCharCode(code))).toBe(String.fromCharCode(code))
 })
 
-test('the result has only defined bytes and no control character, whatever the text', () => {
+test('the result has only defined bytes and no control character, for any text', () => {
   const printed = (byte: number) => byte >= 0x20 && ![0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d].includes(byte)
   for (let code = 0; code < 0x3000; code++)
     expect(Array.from(toWindows1252(String.fromCharCode(code))).every(printed)).toBe(true)
