@@ -1,4 +1,7 @@
-/** What holds of the file of every format: it says what SQL reads from the folder, in chunks of any size, with its totals. */
+/**
+ * Claims about the file of every format: it contains what SQL reads from the folder, in chunks of any size, with its
+ * totals.
+ */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { wholeFolder } from '../../src/exports/selection.ts'
@@ -17,7 +20,7 @@ import { now, setMadStage } from '../support/stages/mad-stage.ts'
 
 const stage = forTests(setMadStage)
 const { schemaId, folderId } = folders.sameFirm
-/** Has no entries but those of a test. */
+/** Has only the entries of a test. */
 const folder = { schemaId, folderId }
 
 beforeAll(() => insertDimensions(stage.staff.client, folder, 'random'))

@@ -1,4 +1,4 @@
-/** What a thread does between two ledgers of an answer, where the test stands for the main thread. */
+/** What a thread does between two ledgers of an answer. The test plays the main thread. */
 import { MessageChannel } from 'node:worker_threads'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'

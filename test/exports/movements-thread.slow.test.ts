@@ -1,4 +1,4 @@
-/** Exports one of whose threads dies while they run, exports that start late, and those without a digest. */
+/** Exports with a thread that dies while they run, exports that start late, and exports without a digest. */
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Ranges of entries are looked up in keys, whatever the planner knows of the tables. */
+/** Ranges of entries are looked up in keys, with any statistics of the tables. */
 import { beforeAll, expect, test } from 'vitest'
 import { setTenant } from '../../src/db/pool.ts'
 import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
@@ -21,7 +21,7 @@ let ranges: EntryRange[]
 
 beforeAll(async () => {
   const { schemaId, folderId } = ledger
-  // One level higher than the other indexes, as with millions of movements: a look-up in it seems dearer.
+  // One level higher than the other indexes, as with millions of movements, so a look-up in it seems more expensive.
   await client.query('alter index movements_pkey set (fillfactor = 10)')
   await client.query('reindex index movements_pkey')
   const { rows } = await client.query<{ exercice_id: string; ids: string[] }>(

@@ -14,7 +14,7 @@ import { startTestService, type TestService } from '../support/service.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
-// Its tests are about the address itself.
+// These tests count round trips to the database itself.
 withoutPooler()
 
 interface Trip {
@@ -91,7 +91,7 @@ async function takeTrips(count: number): Promise<string[]> {
   return trips.map(({ from, sent }) => `${from}: ${whatIn(sent)}`).sort()
 }
 
-/** @param expected what is sent at once in each step, up to the rows. Extra steps fail, as do smaller ones. */
+/** @param expected what is sent at once in each step, up to the rows. A further or a smaller step fails the test. */
 async function expectTrips(
   url: string,
   headers: Record<string, string>,

@@ -1,4 +1,4 @@
-/** A format is declared once; whatever cannot read that declaration must agree with it. */
+/** A format is declared once. Whatever cannot read the declaration, such as the database, must agree with it. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 /**
- * Each column of entries and movements stands in every place that shows all of them. The compiler names the other
- * places. FEC and TRA show what their standard has.
+ * Each column of entries and movements is in every place that shows all of them. The compiler names the other places.
+ * FEC and TRA show what their standard has.
  */
 import { expect, test } from 'vitest'
 import { flatColumns } from '../../src/formats/flat/columns.ts'
@@ -15,14 +15,14 @@ import { columnName, columnsOf } from '../../src/formats/items/table.ts'
 import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/entries.ts'
 import { storedColumns } from '../support/plain/stored-columns.ts'
 
-/** What a place has instead of a column; nothing where it does not show it. */
+/** The name that a place has for a column, if it differs; empty if the place does not show the column. */
 type Instead = Record<string, string>
 
 const rows = 'columns in src/formats/flat/movement-rows.ts'
 const list = 'movements in packages/contract/src/ledger-tables.ts'
 const flatNames = flatColumns.map(({ name }) => name)
 const keys = { schema_id: '', folder_id: '', exercice_id: '' }
-/** They show it with the entry. */
+/** Columns that a place shows with the entry. */
 const ofEntry = { ...keys, entry_id: '' }
 
 const placesOfMovements: [place: string, names: readonly string[], instead: Instead][] = [
@@ -111,7 +111,7 @@ test.each(placesOfEntries)('every column of an entry appears in %s', (_, names, 
 })
 
 test('the loaders together write every column in src/db/schema.sql', () => {
-  // What a FEC filed, and where a line stands in its file: written by their own loader and by replacements.
+  // The import of a FEC and replacements write the filed fields, and the place of a line in its file.
   expect(missing(storedColumns('movements'), columnsOf(movements), { filed: '', place: '' })).toEqual([])
   expect(missing(storedColumns('entries'), columnsOf(entries), { filed: '' })).toEqual([])
 })

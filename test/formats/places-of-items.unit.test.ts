@@ -1,5 +1,5 @@
 /**
- * Each column of the other items stands in the schema of the database, in the table of their loader and in the item that
+ * Each column of the other items is in the schema of the database, in the table of their loader and in the item that
  * partners see; each member of a movement and of an entry, in the writer of its bytes. Members of rows and of items are
  * named by the compiler.
  */
@@ -27,7 +27,7 @@ import { storedColumns } from '../support/plain/stored-columns.ts'
 const sourceOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 const ofFiledYear = ['filed_columns', 'scattered']
-/** With the columns that only another loader writes: what a FEC filed. */
+/** Each table with the columns that only the import of a FEC writes. */
 const tables: [table: Table, ofFec: string[]][] = [
   [paymentTable, []],
   [vatTable, []],
@@ -77,7 +77,7 @@ const section = { id: '1', code: 'a', name: 'b', accountRoots: ['1'], closed: fa
 interface Shown {
   file: string
   write: () => unknown
-  /** The same, with each member in turn changed. */
+  /** The item, written with each member changed in turn. */
   changed: [member: string, item: unknown][]
 }
 
@@ -88,7 +88,7 @@ function otherThan(value: unknown): unknown {
   return Array.isArray(value) ? [] : null
 }
 
-/** @param others of members that do not take just any value of their type */
+/** @param others values for members that accept only some values of their type */
 function shown<View extends object>(
   file: string,
   write: (view: View) => unknown,
@@ -157,7 +157,7 @@ test('statements of src/ledger/collections.sql.ts that list their columns read a
       (column) => !others.includes(column) && !new RegExp(`\\b${column}\\b`).test(body),
     )
   expect(unread('exercices', bodyOf('readExercices'), ofFiledYear)).toEqual([])
-  // The firm has a route of its own. The rest is of the ledger, not of the item.
+  // The firm has its own route. The other columns belong to the ledger, not to the item.
   const ofLedger = ['id', 'firm_id', 'currency', 'ledger_version', 'created_at', 'erased_at']
   expect(unread('folders', bodyOf('folderView'), ['schema_id', 'folder_id', ...ofLedger])).toEqual([])
   expect(unread('firms', bodyOf('readFirm'), [])).toEqual([])

@@ -1,4 +1,4 @@
-/** A FEC, compared with what SQL reads from the folder, and checked by the article that demands it. */
+/** A FEC, compared with what SQL reads from the folder, and checked against the article that requires it. */
 import type { Buffer } from 'node:buffer'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
@@ -20,7 +20,7 @@ const hostile = { schemaId: '100', folderId: '113' }
 const filed = { schemaId: '100', folderId: '114' }
 const known = { first: folders.first, otherTenant: folders.otherTenant, hostile, filed }
 
-/** Every order of bytes that a text of COPY, of JSON or of the file could stumble over. */
+/** Texts with a special meaning in COPY, in JSON or in the file. */
 const oddTexts = [
   '',
   ' ',
@@ -215,7 +215,7 @@ describe('notes', () => {
       await sql(`delete from grandlivre.entries e where ${key('e', hostile)} and id = 99999`)
       return notes['replacedCharacters']
     }
-    // On both lines one of the journal, and those of the description.
+    // On each of the two lines: one character of the journal, and the characters of the description.
     expect(await replaced({}, 'été')).toBe(2)
     expect(await replaced({}, '’😀\t\r\n')).toBe(2 + 2 * 5)
     expect(await replaced({}, 'e\u0301')).toBe(2)
@@ -257,7 +257,7 @@ describe('the order', () => {
     const found = (await descriptions()).filter((text) => /^8000\d /.test(text))
     expect(found).toEqual(ids.flatMap((id) => [`${id} first`, `${id} second`]))
     await sql(file, [[], true])
-    // A line of the first entry between those of the last, and one of the last in front of all.
+    // A line of the first entry is between those of the last, and a line of the second entry comes first.
     await sql(`update grandlivre.movements m set place = 800051.5 where ${key('m', hostile)} and id = 800012`)
     await sql(`update grandlivre.movements m set place = 0.5 where ${key('m', hostile)} and id = 800022`)
     const scattered = await descriptions()

@@ -36,7 +36,7 @@ const textOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
 
 let files = 0
 
-/** Imports the FEC of an exercice under a name of its own, and compares what comes out. */
+/** Imports the FEC of an exercice under a new name, and compares the FEC that comes out. */
 async function expectSameAfterImport(
   folder: FolderKey,
   exercice: { id: string; end: string },
@@ -51,7 +51,7 @@ async function expectSameAfterImport(
     const again = await renderFec(stage.owner, imported, imported.exerciceId, { encoding })
     expect(textOf(again.bytes, encoding)).toEqual(textOf(out.bytes, encoding))
     expect(again.bytes.equals(out.bytes)).toBe(true)
-    // All of it is in the file already.
+    // The second file leaves out and alters nothing.
     expect({ ...again.notes, blankFields: out.notes['blankFields'] }).toEqual({
       ...Object.fromEntries(Object.keys(out.notes).map((note) => [note, 0])),
       blankFields: out.notes['blankFields'],
@@ -272,7 +272,7 @@ describe('an imported file', () => {
   })
 })
 
-/** Sums of a column of amounts, in cents, by the values of another; in all under ''. */
+/** The sums of a column of amounts, in cents, by the values of another column; or one sum under ''. */
 function sumsBy([, ...lines]: string[][], amount: number, by?: number): Map<string, bigint> {
   const sums = new Map<string, bigint>()
   for (const fields of lines) {

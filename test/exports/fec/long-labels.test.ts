@@ -86,7 +86,7 @@ test('a FEC with labels of 5,000 characters is exported unchanged, also after an
   const again = await imported(out.bytes, '987654321FEC20231231.txt')
   const second = await renderFec(stage.service, again, again.exerciceId, { encoding: 'utf-8' })
   expect(second.bytes.equals(out.bytes)).toBe(true)
-  // In ISO 8859-15 a character may become several, which no file bounds.
+  // In ISO 8859-15 a character may become several, so a field may have more than 5,000.
   const latin = await renderFec(stage.service, folder, folder.exerciceId)
   const lengths = latin.bytes.toString('latin1').split('\r\n').slice(1, -1)
   expect(Math.max(...lengths.map((line) => line.length))).toBeGreaterThan(90_000)

@@ -36,7 +36,7 @@ const optional = (value: unknown) => (value === null || value === undefined ? nu
 const links = (files: Record<string, { value: string }>) =>
   Object.fromEntries(Object.entries(files).map(([name, { value }]) => [name, value]))
 
-/** What the row of a movement of the JSON file must be; of `exercice_id` and `ecriture_num` that file says nothing. */
+/** The row that a movement of the JSON file must have. That file does not contain `exercice_id` and `ecriture_num`. */
 // biome-ignore lint/suspicious/noExplicitAny: parsed items
 function rowOfItem(entry: any, movement: any, journalTypes: Map<string, string>) {
   const more = entry.additionalProducerProperties
@@ -110,7 +110,7 @@ describe('a file', () => {
         ecriture_num: number,
         ...row
       } = rows.get(movement.producerId)!
-      // Given to validated entries.
+      // Validated entries have a number.
       expect(number === null).toBe(row.validated_at === null)
       expect(row).toEqual(rowOfItem(entry, movement, types))
       expect(JSON.parse(analytics ?? '[]')).toEqual(

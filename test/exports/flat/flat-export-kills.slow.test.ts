@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 describe('an export in Parquet', () => {
   const hold = 'begin; lock table grandlivre.accounts in access exclusive mode'
 
-  /** The only process that writes Parquet for that one. */
+  /** The only process that writes Parquet for the service with this process id. */
   async function writerOf(pid: number): Promise<number> {
     let found: number[] = []
     await until(async () => {

@@ -114,7 +114,7 @@ describe('an export', () => {
   })
 })
 
-/** Those of the two that the document of the API lists for `format`. */
+/** The formats, of CSV and PARQUET, that the document of the API lists. */
 async function offered(url: string): Promise<string[]> {
   const { body } = await request(`${url}/api/v1/openapi.json`)
   const { parameters } = body.paths['/api/v1/mad/all'].get

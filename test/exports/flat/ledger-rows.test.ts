@@ -1,6 +1,6 @@
 /**
- * The tables of a ledger as lines of COPY: PostgreSQL takes them into tables of the declared types, gives the same bytes
- * back, and their values are those that SQL reads from the ledger.
+ * The tables of a ledger as lines of COPY: PostgreSQL takes them into tables of the declared types, gives the same
+ * bytes back, and their values are those that SQL reads from the ledger.
  */
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
@@ -39,7 +39,7 @@ const stage = forTests(setMadStage)
 beforeAll(async () => {
   const { client } = stage.staff
   await fillHostileLedger(client, sameFirm)
-  // A row of COPY holds no more: see the last test.
+  // A row of COPY holds no larger amount: see the last test.
   await client.query(
     `update grandlivre.movements set debit = least(debit, $3), credit = least(credit, $3)
      where schema_id = $1 and folder_id = $2 and greatest(debit, credit) > $3`,
@@ -70,7 +70,7 @@ beforeAll(async () => {
   )
 })
 
-/** The lines of a table; those of movements of a range of entries, if it is given. */
+/** The lines of a table. With a range of entries: the lines of their movements. */
 async function linesOf(
   { schemaId, folderId }: FolderKey,
   name: LedgerTableName,
@@ -94,7 +94,7 @@ async function linesOf(
   }
 }
 
-/** Replaces the table of a copy by one of the declared types with these lines. */
+/** Makes an empty table with the declared types, and loads these lines into it. */
 async function load(client: pg.Client, name: LedgerTableName, lines: Buffer): Promise<void> {
   const columns = ledgerTables[name].columns.map((column) => `${column.name} ${column.type}`)
   await client.query(`drop table if exists pg_temp.copy_${name}; create temp table copy_${name} (${columns})`)
@@ -110,7 +110,7 @@ async function givenBack(client: pg.Client, name: LedgerTableName): Promise<Buff
   return Buffer.concat(await Array.fromAsync(stream as AsyncIterable<Buffer>))
 }
 
-// The amounts and names of one are the largest, and the texts of the other every kind.
+// One folder has the largest amounts and names, the other has texts of every kind.
 const filled = Object.entries({ sameFirm, otherFirm })
 
 describe.each(filled)('of folder %s', (_, folder) => {

@@ -19,7 +19,7 @@ async function parquetOf(folder: FolderKey, chosen: Chosen = {}): Promise<Buffer
   return (await renderedFile(stage.pool, folder, 'PARQUET', chosen)).bytes
 }
 
-/** As DuckDB prints the field of a CSV file once it has the type of its column. */
+/** The text that DuckDB prints for a field of a CSV file, in the type of its column. */
 function printed(text: string | null, type: string): string | null {
   if (text === null) return null
   if (type === 'TIMESTAMP') return text.replace('T', ' ').replace('Z', '')

@@ -14,7 +14,7 @@ const row = (movementId: number, description = 'x', debit = '0.1') =>
       `101,"601","Achats",,,"${description}",,,"",${debit},0,,none,,,,,,,\r\n`,
   )
 
-/** Rows, then whatever `then` does, such as waiting. */
+/** Yields rows, then runs `then`, which may wait. */
 async function* csv(rows: Uint8Array[], then: () => unknown = () => {}) {
   yield header
   yield* rows
@@ -25,7 +25,10 @@ async function all(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(await Array.fromAsync(chunks))
 }
 
-/** The one that runs now: tests of this file run one after the other, and no other of this process writes Parquet. */
+/**
+ * The process that runs now: tests of this file run one after the other, and no other test of this worker writes
+ * Parquet.
+ */
 async function writer(): Promise<number> {
   let found: number[] = []
   await until(async () => {

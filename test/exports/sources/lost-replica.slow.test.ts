@@ -1,4 +1,4 @@
-/** No request fails because of the replica: it is silent, dies, cancels what reads it, or is promoted. */
+/** No request fails because of the replica: it is silent, dies, cancels its queries, or is promoted. */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { defaultTiming } from '../../../src/timing.ts'

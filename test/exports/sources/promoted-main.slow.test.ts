@@ -1,6 +1,6 @@
 /**
- * The main database is lost and a standby takes its place, beside another standby that exports read: it follows the new server
- * through its epochs, or shows a state that is lost until the first draw begins one.
+ * The main database is lost and a standby takes its place, beside another standby that exports read: it follows the new
+ * server through its epochs, or shows a state that is lost until the first draw begins an epoch.
  */
 import type { Pool } from 'pg'
 import { afterEach, expect, test } from 'vitest'
@@ -92,7 +92,7 @@ async function startCluster(): Promise<Cluster> {
   }
 }
 
-/** The name of the account in a snapshot, and the cursor of what it shows. */
+/** The name of the account in a snapshot, and its cursor. */
 async function shownBy(
   snapshot: ExportSnapshot,
 ): Promise<{ isOfReplica: boolean; name: string; cursor: string }> {

@@ -1,6 +1,6 @@
 /**
- * Imports and changes while the replay of the replica stops at random moments: what is asked for meanwhile shows at
- * least what the ledger was when it was asked for. MOMENTS says how many; `npm run long -- replica` takes 200.
+ * Imports and changes while the replay of the replica stops at random moments: each answer shows at least the ledger at
+ * the moment of its request. MOMENTS says how many; `npm run long -- replica` takes 200.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'

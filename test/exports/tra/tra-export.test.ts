@@ -38,7 +38,7 @@ async function fetched(job: JobAnswer): Promise<Buffer> {
   return Buffer.from(await (await fetch(job.url!)).arrayBuffer())
 }
 
-/** The file of that selection, rendered here, with the minute of the exported one, which may be one earlier. */
+/** The file of that selection, rendered here, with the minute of the exported file: that may be one minute earlier. */
 async function expected(bytes: Buffer, chosen?: Chosen): Promise<Buffer> {
   const file = await traBytes(pool, first, chosen)
   bytes.copy(file, 41, 41, 53)
@@ -155,7 +155,7 @@ describe('books that do not fit', () => {
     expect(await sql('select attempt, state from grandlivre.exports where id = $1', [job.id])).toEqual([
       { attempt: 1, state: 'failed' },
     ])
-    // JSON can hold it, and for an hour the same trigger returns the failure.
+    // A JSON file can hold these books. The same trigger returns the failure for an hour.
     expect((await exported('format=JSON', headers())).status).toBe('DONE')
     expect((await ask('format=tra', headers())).body).toEqual(job)
   })

@@ -152,7 +152,7 @@ describe('a hostile folder', () => {
           .map((line) => `${line.slice(1013, 1018).trim()} ${line.slice(1020, 1023).trim()}`),
       ),
     ]
-    // Of two codes that differ only in case, the one in capitals stays.
+    // Of two codes that differ only in case, the code in capitals is kept.
     expect(letterings('411DUPONT')).toEqual(
       expect.arrayContaining(['AB TL', expect.stringMatching(/^[a-z]{4} PL$/), ' AL']),
     )

@@ -1,4 +1,4 @@
-/** The TRA file of an imported FEC: third parties stand below the collective accounts that their file gave them. */
+/** The TRA file of an imported FEC: third parties belong to the collective accounts that their file named. */
 import type pg from 'pg'
 import { expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
@@ -26,7 +26,7 @@ interface TraLines {
   entries: string[][]
 }
 
-/** The lines of the folder's file, once they are what SQL says and have no problem. */
+/** The lines of the folder's file, after a comparison with SQL and a check without problems. */
 async function linesOf(folder: { schemaId: string; folderId: string }): Promise<TraLines> {
   const service: pg.Pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
   try {
@@ -88,7 +88,7 @@ test('lines on a collective account itself go to a third party of that number; a
     ...sale('4', '41180000000000000001', 'Z'),
   ])
   const { parties, collectives } = await linesOf(imported)
-  // An account that others hang from hangs from itself. 20 digits fit no column, so the root's account stands there.
+  // A collective account belongs to itself. A number of 20 digits fits no column, so the account of the root takes its place.
   expect(parties.toSorted()).toEqual([
     ['411000', 'Clients 411000', '411000'],
     ['411100', 'Clients 411100', '411100'],

@@ -1,4 +1,4 @@
-/** The encoding of a FEC: which one French words decide, what cannot be decided, and what --encoding refuses. */
+/** The encoding of a FEC: how French words decide it, what they cannot decide, and what --encoding refuses. */
 import { readFileSync } from 'node:fs'
 import iconv from 'iconv-lite'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ async function* inPieces(file: Buffer, bytes = 10_000): AsyncGenerator<Uint8Arra
   for (let at = 0; at < file.length; at += bytes) yield file.subarray(at, at + bytes)
 }
 
-/** A ledger whose lines have these labels, and else no character beyond ASCII. */
+/** A ledger with these labels, and no other character beyond ASCII. */
 function ledgerOf(labels: readonly string[], encoding: FecEncoding): Buffer {
   const rows = labels.map((label, at) => ({
     ...{ JournalCode: 'HA', JournalLib: 'Achats', EcritureNum: `${at}`, EcritureDate: '20230131' },
@@ -182,7 +182,7 @@ const texts = [
   ...['Málaga', 'SÃO PAULO', 'MARTÍNEZ', 'Malmö', 'Società'],
 ]
 
-/** What its own words cannot decide, and why: what is read instead is as good in a French ledger, or better. */
+/** Texts whose words cannot decide the encoding: another reading is as likely in a French ledger, or likelier. */
 const undecidable: Record<string, string> = {
   'cp850: PAYé': 'a small é in capitals has the byte of ‚, which some type as a comma',
   'cp850: Virement à': 'à at the end of a label that was cut has the byte of an ellipsis',

@@ -1,4 +1,4 @@
-/** The check of a FEC's form that other tests rely on finds each thing that the law does not allow. */
+/** The check of a FEC's form, on which other tests rely, finds everything that the law does not allow. */
 import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'

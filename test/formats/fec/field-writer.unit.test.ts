@@ -15,7 +15,10 @@ function copied(text: string): Rows {
   return new Rows(bytes, new DataView(bytes.buffer, bytes.byteOffset), Int32Array.of(0, bytes.length))
 }
 
-/** What both ways of writing give, which are the same, between bytes that must stay; and the characters replaced. */
+/**
+ * The result of both ways of writing, which must be equal, and the number of replaced characters. Bytes around the
+ * result must not change.
+ */
 function written(text: string, encoding: FecFileEncoding = 'iso-8859-15'): [string, number] {
   const row = copied(text)
   const results = (['copy', 'text'] as const).map((way) => {
@@ -65,7 +68,7 @@ test.each([
   expect(written(text, 'utf-8')).toEqual([expected, replaced])
 })
 
-/** Those of the planes in use: of the others Unicode decomposes none. */
+/** The characters of the planes in use. Unicode decomposes no character of the others. */
 function* characters(): Generator<string> {
   for (let code = 1; code < 0x30000; code++)
     if (code < 0xd800 || code >= 0xe000) yield String.fromCodePoint(code)
@@ -76,7 +79,7 @@ test('every character is written as a second implementation of the rules writes 
     'iso-8859-15': (text: string) => Buffer.from(latin9Bytes(text)),
     'utf-8': (text: string) => Buffer.from(text.replace(/[\p{Cc}\u2028\u2029]/u, ' ')),
   }
-  // One comparison of all: an expect for each of 194,000 characters took 25 s.
+  // One comparison for all characters: an `expect` for each of 194,000 took 25 s.
   const wrong: string[] = []
   for (const [encoding, rule] of Object.entries(rules)) {
     const writer = fieldWriter(encoding as FecFileEncoding)

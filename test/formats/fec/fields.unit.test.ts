@@ -1,4 +1,4 @@
-/** Amounts of a FEC: which are read, as what, and which are refused. */
+/** Amounts of a FEC: how they are read, and which are refused. */
 import { expect, test } from 'vitest'
 import { parseAmount, plainAmount, standardAmount } from '../../../src/formats/fec/fields.ts'
 

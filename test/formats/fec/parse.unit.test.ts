@@ -114,7 +114,7 @@ test.each(Object.entries(refusals))(
   async (name, { file, line, column, value }) => {
     const [problem, ...others] = await problemsOf(file)
     expect(problem).toMatchObject({ line, column, value, message: expect.stringMatching(/\w{3}/) })
-    // An invalid side is an error in every line of that file, and a missing Credit comes with a Montant too many.
+    // An invalid side is a problem of every line of its file. A file with Montant beside Debit also lacks Credit.
     if (column !== 'Sens' && name !== 'Montant beside Debit') expect(others).toEqual([])
   },
 )
@@ -235,7 +235,7 @@ test('further columns are read under their own names, even if these are names of
   )
   expect(findings.furtherColumns).toEqual(['constructor', '__proto__', 'Libelle', 'Sens', '17'])
   expect(findings.columnsBeyondStandard).toEqual(names)
-  // The column Libelle stands for EcritureLib only in a file without one, and Sens beside Debit and Credit says nothing.
+  // The column Libelle stands for EcritureLib only in a file without one, and Sens has no meaning beside Debit and Credit.
   expect(lines[3]).toMatchObject({
     further: ['c3', expect.anything(), 'L', 'D', 'x'],
     debit: 0n,
@@ -273,7 +273,7 @@ describe('the form of a column of days', () => {
         },
       ])
     }
-    // Where half of them are so, those of the standard are right.
+    // If half of the days have another form, the form of the standard is expected.
     const half = ledger
       .slice(0, 2)
       .map((row, at) => ({ ...row, ...(at === 0 && { PieceDate: '01/01/2023' }) }))

@@ -19,7 +19,7 @@ const rowOf = (text: string) => {
   return new Rows(bytes, view, Int32Array.of(1, bytes.length - 7))
 }
 
-/** Starts inside the buffer, between bytes that must not change, except seven after the end. */
+/** Writes inside a buffer. The bytes around the result must not change, except seven bytes after its end. */
 const written = (write: (out: ReturnType<typeof outputOf>, at: number) => number): string => {
   const out = outputOf(new Uint8Array(2048).fill(0x23))
   const end = write(out, 5)

@@ -15,7 +15,10 @@ const recorded: Record<string, Record<string, string>> = JSON.parse(
 )
 const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
 
-/** The part of each in the full export, or its own file: golden-files.test.ts compares them with the service's bytes. */
+/**
+ * For each collection: its part of the full export, or its own file. golden-files.test.ts compares these with the
+ * service's bytes.
+ */
 function partsOfFixtures(): Record<string, string> {
   const file = readFixture('ledger.mad.json').toString('utf8').replaceAll('\n', '')
   const starts = names

@@ -11,7 +11,7 @@ import {
 } from '../../../src/formats/tra/third-parties.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
-/** The written code of each, which must not depend on the order of the codes. */
+/** The written code of each item. It must not depend on the order of the codes. */
 const shortened = (codes: string[], record: 'JAL' | 'SAT' = 'JAL') => {
   const items = coded(codes)
   const written = shortCodes(items, record)
@@ -229,7 +229,7 @@ describe('third parties', () => {
       ],
       ofRoots: [['customer', '411000']],
     })
-    // One that the file makes for both reasons is made once.
+    // The file adds a collective account once, even if it has two reasons to add it.
     expect(found(account('401A', ['401000', 'A']), account('401Z')).collectives).toEqual([
       [null, '401000', 'F'],
     ])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { foreignAmounts } from '../../../src/formats/tra/foreign-amounts.ts'
 
 const rates = [873_417n, 1_083_200n, 1n, 6_559_57n, 9_999_999n]
-/** Converts one amount by itself, to the nearest cent. */
+/** Converts one amount separately, to the nearest cent. */
 const alone = (euro: bigint, rate: bigint) => {
   const magnitude = ((euro < 0n ? -euro : euro) * 2_000_000n + rate) / (2n * rate)
   return euro < 0n ? -magnitude : magnitude
@@ -21,7 +21,7 @@ test('entries that balance in euro also balance in their currency, each amount w
         expect(isNear(booked[k]!, alone(euro, rate))).toBe(true)
       if (alone(net, rate) + alone(vat, rate) !== alone(net + vat, rate)) different++
     }
-  // Converted one by one, hundreds of them would not balance.
+  // If amounts were converted separately, hundreds of entries would not balance.
   expect(different).toBeGreaterThan(200)
 })
 

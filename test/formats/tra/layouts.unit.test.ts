@@ -47,7 +47,7 @@ const described = Object.entries(columns).map(([record, { page, mandatory, lengt
   return [record, page, mandatory, length, fields.map((field) => field.slice(0, 5))]
 })
 
-// They were compared with the descriptor field by field, as below where it is.
+// The tests below compare the records with the descriptor, field by field, if it is on this machine.
 test('the records have not changed since they were compared with the descriptor', () => {
   expect(createHash('sha256').update(JSON.stringify(described)).digest('hex')).toBe(
     '743df96735356dfa78066ddc496d9d9fc9194f23e9b366c7b98bdb0bccfd4e98',

@@ -23,7 +23,10 @@ import {
 import { collectiveAccounts } from '../../../src/formats/tra/third-parties.ts'
 import { folder } from '../../support/imports/small-tra.ts'
 
-/** A line with these texts at these columns, from 1, blanks between, ending with the last of them or at `length`. */
+/**
+ * A line with these texts at these columns, from 1, and blanks between them. It ends with the last text, or at
+ * `length`.
+ */
 function laidOut(texts: Record<number, string>, length = 0): string {
   let line = ''
   for (const [column, text] of Object.entries(texts)) line = line.padEnd(Number(column) - 1) + text
