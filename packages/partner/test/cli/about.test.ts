@@ -1,4 +1,4 @@
-/** The scripts of `grandlivre completion`, in shells that somebody types into, and `version`. */
+/** The completion scripts in real shells, and `grandlivre version`. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -62,7 +62,7 @@ const ends = (
   more: Pick<Failing, 'from' | 'fault' | 'says'> = {},
 ): Failing => ({ exit, code, words, ...more })
 const wrong = (words: string[], says = /\w/) => ends(usage, 'USAGE', words, { says })
-/** The company with other variables. */
+/** Makes the environment of the company with some variables changed. */
 const companyWith = (changed: Environment) => () => ({ ...its.company, ...changed })
 const inFolder = { from: companyWith({ GRANDLIVRE_SOCIETY: '111' }), fault: twoExercices }
 const cases: Record<string, Failing> = {

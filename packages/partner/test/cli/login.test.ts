@@ -94,7 +94,7 @@ test('a token that the service refuses is not saved, and the error says what to 
 })
 
 describe('a firm token', () => {
-  test('without a folder: folders lists them, and a pull says how to choose one', async () => {
+  test('without a folder: the command folders lists all, and pull explains how to choose one', async () => {
     const listed = await grandlivre(firm, ['folders'])
     expect(listed.out).toMatch(/^id +name +reference +cursor\n111 +Folder 111 .*\n112 +Folder 112 .*\n$/)
     const pulled = await grandlivre(firm, ['pull', '--exercice', '11', '--out', join(home, 'a.ndjson')])
@@ -103,13 +103,13 @@ describe('a firm token', () => {
     expect(pulled.error).toContain('or give --society <id> to a command')
   })
 
-  test('with a folder, by option or environment: doctor names it', async () => {
+  test('with a folder from an option or the environment: doctor names the folder', async () => {
     expect((await grandlivre(firm, ['doctor', '--society', '112'])).out).toContain('folder: 112  Folder 112')
     const { out } = await grandlivre({ ...firm, GRANDLIVRE_SOCIETY: '111' }, ['doctor'])
     expect(out).toContain(`folder: ${folder}`)
   })
 
-  test('with a folder of another firm: an error lists the folders that the token opens', async () => {
+  test('with a folder of another firm: doctor lists the folders that the token opens', async () => {
     const { code, out } = await grandlivre(firm, ['doctor', '--society', '121'])
     expect(code).toBe(4)
     expect(out).toMatch(/^FAULT {2}token: The token does not open the folder 121\n +It opens:\n +111 /m)

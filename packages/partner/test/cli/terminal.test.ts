@@ -80,7 +80,7 @@ describe.each(Object.keys(words))('%s', (name) => {
   })
 })
 
-/** Answers by the ends of paths. */
+/** Makes the proxy answer requests by the ends of their paths. */
 function answers(bodies: Record<string, unknown>): void {
   its.proxy.fault = (path) => {
     const [end] = Object.keys(bodies).filter((each) => path.split('?')[0]!.endsWith(each))

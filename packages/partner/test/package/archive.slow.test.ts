@@ -45,7 +45,7 @@ test('the package contains programs, types, a README and a licence', async () =>
     .map((name) => name.replace('package/', ''))
   const built = names.filter((name) => name.startsWith('dist/'))
   expect(built.length).toBeGreaterThan(0)
-  // Nothing of the service.
+  // No file of the service is among them.
   const ours =
     /^dist\/(?:partner|terminal|contract|commonjs\/partner|commonjs\/contract)\/src\/.*\.(?:js|d\.ts)$/
   expect(built.filter((name) => !ours.test(name))).toEqual(['dist/commonjs/package.json'])

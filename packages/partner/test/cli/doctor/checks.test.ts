@@ -21,7 +21,7 @@ beforeAll(async () => {
   expect((await grandlivre(its.firm, ['sync', '--to', to])).code).toBe(0)
 })
 
-/** @returns the exit code, and the faults with their messages */
+/** @returns the exit code, and the messages of checks by name: those in order, and those with a fault */
 async function examine(env: Record<string, string>, ...more: string[]) {
   const { code, out, error } = await grandlivre(env, ['doctor', '--json', ...more])
   const { healthy, checks } = JSON.parse(out)
@@ -169,7 +169,7 @@ test('the doctor reports a copy that another process holds, a missing copy and a
   expect([none.code, Object.keys(none.faults)]).toEqual([7, ['disk', 'copy']])
   expect(none.faults['disk']).toMatch(`No file can be written in ${folder}/none: ENOENT`)
   const { out, error } = await grandlivre(its.firm, ['doctor', '--json', '--to', at('none/copy.sqlite')])
-  // A remedy has one shape wherever --json shows it: lines, or null.
+  // In JSON every remedy is a text or null, in checks and in errors.
   const remedies = JSON.parse(out).checks.map(({ remedy }: { remedy: unknown }) => remedy)
   expect(remedies.filter(Boolean)).toEqual(Array(2).fill(expect.stringMatching(/^(Make|Create)/)))
   expect([remedies[0], JSON.parse(error).remedy]).toEqual([null, null])

@@ -53,7 +53,7 @@ describe('a receiver', () => {
     expect(faultsOf({ milliseconds: slowFromMs })).toEqual(['slow'])
   })
 
-  test('is slow if deliveries timed out within a day, and only then', () => {
+  test('is slow if a delivery timed out within the last day', () => {
     const late = 'no response within 10 seconds'
     const deliveredAfter = (ago: number, error: string) =>
       delivery({

@@ -20,7 +20,7 @@ import { accessOf, grandlivre, jsonLines } from '../../support/cli/command-line.
 
 /** Starts a service with a partner who subscribes. */
 async function startSide(webhookAllowInsecure: boolean) {
-  // Deliveries are given up sooner than after ten seconds.
+  // Deliveries time out sooner than after ten seconds.
   const deliveries = { ...defaultTiming.deliveries, slowMs: 200, timeoutMs: 400 }
   const stage = await setReceivingStage({ webhookAllowInsecure }, { ...defaultTiming, deliveries })
   const { call, close } = stage

@@ -4,7 +4,7 @@ import { type NumberedEvent, notificationOf, packBatch } from '../../../../../sr
 import { batchesOf } from '../../../src/cli/listen/forwarding.ts'
 import type { NumberedEvent as ReadEvent } from '../../../src/client/events.ts'
 
-/** The deliveries of the service for these data of events. */
+/** The deliveries of the service for these events. */
 function delivered(stored: NumberedEvent[]): { body: string; sequence: string }[] {
   if (stored.length === 0) return []
   const { body, events, firstSequence, lastSequence } = packBatch('7', stored)
@@ -14,7 +14,7 @@ function delivered(stored: NumberedEvent[]): { body: string; sequence: string }[
   ]
 }
 
-/** As the route of events shows them. */
+/** The events as the route of events shows them. */
 function read(stored: NumberedEvent[]): ReadEvent[] {
   return stored.map((event) => ({
     sequence: event.sequence,

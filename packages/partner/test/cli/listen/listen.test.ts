@@ -61,7 +61,7 @@ describe('an event', () => {
     await stage.call('DELETE', `/${id}`)
     const [delivered] = stage.receiver.requests('/delivered')
     const [forwarded] = stage.receiver.requests('/forwarded')
-    // Signed at another time, and with another secret.
+    // These headers differ, because the two are signed at different times and with different secrets.
     const signed = ['date', 'signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
     const own = Object.fromEntries(signed.map((name) => [name, '']))
     const ofBody = { 'content-digest': '', connection: '' }

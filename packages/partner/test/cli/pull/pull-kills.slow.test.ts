@@ -18,7 +18,7 @@ import type { Fault } from '../../support/client/faulty-proxy.ts'
 const atAnyMoment = process.env['PULL_KILLS'] !== undefined
 const kills = Number(process.env['PULL_KILLS'] ?? 3)
 const movements = atAnyMoment ? 20_000 : 3_000
-/** Size of the answer before compression, roughly. */
+/** Approximate bytes of the answer before compression. */
 const answerBytes = movements * 850
 const endings = ['ndjson', 'ndjson.gz', 'ndjson.zst']
 /** Number of kills for each file, in turn. */
