@@ -1,10 +1,16 @@
 import { expect, type TestContext } from 'vitest'
-import { type Progress, statusUrl } from '../support/full-export.ts'
+import { statusUrl } from '../support/full-export.ts'
 import type { ServiceProcess } from '../support/process.ts'
-import type { Gate } from '../support/servers/gate.ts'
 import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { request } from '../support/service.ts'
-import { concurrently, exportAt, type FailingStage, failingStageOf } from '../support/stages/failing-stage.ts'
+import {
+  concurrently,
+  exportAt,
+  type FailingStage,
+  failingStageOf,
+  killedAt,
+  storeUnrecorded,
+} from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
 const withRealTiming = (context: TestContext) => failingStageOf(context, { isReal: true })
@@ -12,22 +18,7 @@ const withRealTiming = (context: TestContext) => failingStageOf(context, { isRea
 concurrently(withRealTiming)(
   'another process finishes the exports of processes killed at 10, 50 and 90 %',
   async (stage) => {
-    const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
-    for (const part of [0.1, 0.5, 0.9]) {
-      const { service, gate } = await stage.startGatedProcess()
-      const id = await stage.begin(service)
-      expect(service.logged('export.started', id)).toBe(true)
-      victims.push({ service, gate, part, id, seen: [] })
-    }
-    // Kills only once all are busy: a process with a free slot would claim the export of a killed process.
-    await Promise.all(
-      victims.map(async ({ service, gate, part, id, seen }) => {
-        const reached = await stage.readUpTo(part, gate, service, id)
-        expect(reached.rows).toBeLessThan(reached.rowsTotal!)
-        seen.push(reached)
-        await service.kill()
-      }),
-    )
+    const victims = await killedAt(stage, [0.1, 0.5, 0.9])
     expect((await stage.stored()).length).toBe(3)
     // The gate stops the successor long before the rows that the killed processes reached. The successor renews twice
     // before it may continue.
@@ -97,11 +88,7 @@ test('an export whose file was complete but not recorded at a restart is made ag
   database,
 }) => {
   const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGated())
-  // The locked row cannot be updated.
-  await stage.sql('begin')
-  await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
-  gate.open()
-  await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+  await storeUnrecorded(stage, gate, id)
   await database.stop()
   await database.start()
   await stage.expectRightFile(service, id, seen)

@@ -3,14 +3,17 @@
  * store-outage.slow.test.ts.
  */
 import { expect, type TestContext } from 'vitest'
-import { ended, type Progress, trigger } from '../../support/full-export.ts'
-import type { ServiceProcess } from '../../support/process.ts'
+import { trigger } from '../../support/full-export.ts'
 import { s3StageOf } from '../../support/s3-files.ts'
-import type { Gate } from '../../support/servers/gate.ts'
 import type { SeenRequest } from '../../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
-import type { FailingStage } from '../../support/stages/failing-stage.ts'
-import { concurrently, exportAt } from '../../support/stages/failing-stage.ts'
+import {
+  concurrently,
+  exportAt,
+  type FailingStage,
+  killedAt,
+  storeUnrecorded,
+} from '../../support/stages/failing-stage.ts'
 import { until } from '../../support/until.ts'
 
 /** Whether the request uploads that part of the file that this attempt at the export writes. */
@@ -42,18 +45,7 @@ function describeProcess(server: () => S3Server): void {
   const test = concurrently((context: TestContext) => s3StageOf(server(), context))
 
   test('another process finishes the exports of processes killed at 10, 50 and 90 %', async (stage) => {
-    const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
-    for (const part of [0.1, 0.5, 0.9]) {
-      const { service, gate } = await stage.startGatedProcess()
-      victims.push({ service, gate, part, id: await stage.begin(service), seen: [] })
-    }
-    // Kills only once all are busy: a process with a free slot would claim the export of a killed process.
-    await Promise.all(
-      victims.map(async ({ service, gate, part, id, seen }) => {
-        seen.push(await stage.readUpTo(part, gate, service, id))
-        await service.kill()
-      }),
-    )
+    const victims = await killedAt(stage, [0.1, 0.5, 0.9])
     expect((await stage.stored()).filter((name) => name.endsWith('(unfinished)'))).toHaveLength(3)
     await stage.noticeSilence(victims.map(({ id }) => id))
     const successor = await stage.start()
@@ -65,11 +57,7 @@ function describeProcess(server: () => S3Server): void {
 
   test('another process finishes an export whose process is killed with the file complete', async (stage) => {
     const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGatedProcess())
-    // The locked row cannot be updated.
-    await stage.sql('begin')
-    await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
-    gate.open()
-    await until(async () => (await stage.stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+    await storeUnrecorded(stage, gate, id)
     await service.kill()
     await stage.sql('commit')
     await stage.noticeSilence([id])
@@ -129,12 +117,7 @@ function describeRefusal(server: () => S3Server): void {
     const id = await triggerInLastAttempt(stage, service.url)
     stage.proxy.inflict((request) => (sends(request, 2, 1, id) ? 503 : undefined))
     gate.open()
-    const { status, reason } = await ended(service.url, stage.headers, id)
-    expect([status, reason]).toEqual([
-      'FAILED',
-      expect.stringMatching(/could not be stored, despite retries.* request [\w-]{36} /),
-    ])
-    await stage.expectRow(id, 'failed', 1)
+    await stage.expectFailed(service, id, /could not be stored, despite retries.* request [\w-]{36} /, 1)
     await stage.expectRightFile(service, first)
     expect(await stage.stored()).toHaveLength(1)
   })
@@ -143,9 +126,7 @@ function describeRefusal(server: () => S3Server): void {
     stage.proxy.inflict(({ part }) => (part === 2 ? { status: 403, code: 'AccessDenied' } : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
-    const { status, reason } = await ended(service.url, stage.headers, id)
-    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space or restore access')])
-    await stage.expectRow(id, 'failed', 1)
+    await stage.expectFailed(service, id, /free space or restore access/, 1)
     expect(await stage.stored()).toEqual([])
   })
 }

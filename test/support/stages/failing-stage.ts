@@ -88,6 +88,37 @@ export async function exportAt<Service extends RunningService>(
   return { service, gate, id, seen: [await stage.readUpTo(part, gate, service, id)] }
 }
 
+/**
+ * Begins exports in a process each, and kills each process when it has read up to its share of the ledger. Kills only
+ * once all are busy: a process with a free slot would claim the export of a killed process.
+ */
+export async function killedAt(stage: FailingStage, parts: number[]) {
+  const begun: { part: number; id: string; service: ServiceProcess; gate: Gate }[] = []
+  for (const part of parts) {
+    const { service, gate } = await stage.startGatedProcess()
+    begun.push({ part, id: await stage.begin(service), service, gate })
+  }
+  return Promise.all(
+    begun.map(async ({ part, id, service, gate }) => {
+      const reached = await stage.readUpTo(part, gate, service, id)
+      expect(reached.rows).toBeLessThan(reached.rowsTotal!)
+      await service.kill()
+      return { id, seen: [reached] }
+    }),
+  )
+}
+
+/**
+ * Lets an export read the rest, and locks its row: the process that stores the file cannot record it. Resolves once the
+ * file is complete.
+ */
+export async function storeUnrecorded({ sql, stored }: FailingStage, gate: Gate, exportId: string) {
+  await sql('begin')
+  await sql('select from grandlivre.exports where id = $1 for update', [exportId])
+  gate.open()
+  await until(async () => (await stored()).some((name) => /^1-[0-9a-f]{16}\.json$/.test(name)))
+}
+
 /** A time at which all leftovers in a store are old enough. */
 const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
 
@@ -261,6 +292,14 @@ export async function setFailingStage(options: StageOptions = {}) {
     expectRow: async (exportId: string, state: JobState, attempt: number): Promise<void> => {
       const rows = await sql('select state, attempt from grandlivre.exports where id = $1', [exportId])
       expect(rows).toEqual([{ state, attempt }])
+    },
+    /** Waits for FAILED with this reason, after that many attempts. */
+    expectFailed: async (service: RunningService, exportId: string, reason: RegExp, attempt: number) => {
+      const job = await ended(service.url, headers, exportId)
+      expect([job.status, job.reason]).toEqual(['FAILED', expect.stringMatching(reason)])
+      expect(await sql('select state, attempt from grandlivre.exports where id = $1', [exportId])).toEqual([
+        { state: 'failed', attempt },
+      ])
     },
     /** Waits for DONE, then checks the file against the status and the folder, and that progress never went back. */
     expectRightFile: async (
