@@ -9,16 +9,17 @@ export interface Metric {
   /** The unit in UCUM notation: `s`, `By`, or a word in braces, which Prometheus does not show. */
   unit: string
   description: string
-  /** Labels, by their OpenTelemetry names. */
-  labels: readonly string[]
   /**
-   * Labels with few values, and those values. A counter starts with 0 for each of them, because an alert sees no
-   * increase in a series that begins at 1.
+   * Labels, by their OpenTelemetry names, each with its values. A counter starts with 0 for each value, because an alert
+   * sees no increase in a series that begins at 1.
    */
-  values?: Readonly<Record<string, readonly string[]>>
+  labels: Readonly<Record<string, readonly string[] | typeof unlisted>>
   /** Upper bounds of a histogram. */
   buckets?: readonly number[]
 }
+
+/** For a label whose values are not in this table. */
+const unlisted = null
 
 /** Classes of SQLSTATE: connection, rollback, resources, operator. `other` is every other class. */
 export const databaseErrorClasses = ['08', '40', '53', '57', 'other'] as const
@@ -55,84 +56,81 @@ const statementSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
 /** Bounds for stages: a stage of a small export takes a millisecond, rendering the largest exports takes minutes. */
 const stageSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600]
 
-const exportLabels = ['grandlivre.export.kind', 'grandlivre.export.format'] as const
+const exportLabels = { 'grandlivre.export.kind': unlisted, 'grandlivre.export.format': unlisted } as const
 export const poolLabel = 'db.client.connection.pool.name'
+const poolLabels = { [poolLabel]: unlisted } as const
 
-const gauge = <const Labels extends readonly string[]>(
-  unit: string,
-  description: string,
-  ...labels: Labels
-) => ({ kind: 'gauge', unit, description, labels }) as const
-const counter = <const Labels extends readonly string[]>(
-  unit: string,
-  description: string,
-  ...labels: Labels
-) => ({ kind: 'counter', unit, description, labels }) as const
+/** A function that declares metrics of one kind. */
+const declares =
+  <Kind extends Metric['kind']>(kind: Kind) =>
+  <const Labels extends Metric['labels'] = Record<never, never>>(
+    unit: string,
+    description: string,
+    labels = {} as Labels,
+    buckets: readonly number[] = [],
+  ) => ({ kind, unit, description, labels, buckets })
+const gauge = declares('gauge')
+const counter = declares('counter')
+const histogram = declares('histogram')
 
 export const metrics = {
-  'http.server.request.duration': {
-    kind: 'histogram',
-    unit: 's',
-    description: 'Time from the headers of a request to the end of its answer, waits for changes included.',
-    labels: ['http.request.method', 'http.route', 'http.response.status_code', 'error.type', 'url.scheme'],
-    buckets: requestSeconds,
-  },
+  'http.server.request.duration': histogram(
+    's',
+    'Time from the headers of a request to the end of its answer, waits for changes included.',
+    {
+      'http.request.method': unlisted,
+      'http.route': unlisted,
+      'http.response.status_code': unlisted,
+      'error.type': unlisted,
+      'url.scheme': unlisted,
+    },
+    requestSeconds,
+  ),
   'http.server.active_requests': gauge('{request}', 'Requests whose answer has not ended.'),
   'grandlivre.request.refused': counter(
     '{request}',
     'What arrived was no HTTP, too large or late, and reached no route.',
-    'error.type',
+    { 'error.type': unlisted },
   ),
   'grandlivre.export.rows': counter(
     '{row}',
     'Items of exports that were sent or stored whole.',
-    ...exportLabels,
+    exportLabels,
   ),
   'grandlivre.export.bytes': counter(
     'By',
     'Bytes of exports that were sent or stored whole, before compression.',
-    ...exportLabels,
+    exportLabels,
   ),
-  'grandlivre.export.duration': {
-    kind: 'histogram',
-    unit: 's',
-    description:
-      'Seconds of an export by stage: queue until a process claims it (full exports), wait for a thread, snapshot, first_row, then render with send or store in turns.',
-    labels: ['grandlivre.export.stage'],
-    values: { 'grandlivre.export.stage': exportStages },
-    buckets: stageSeconds,
-  },
-  'grandlivre.export.ended': {
-    kind: 'counter',
-    unit: '{export}',
-    description: 'Exports and attempts at full exports by how they ended.',
-    labels: ['outcome'],
-    values: { outcome: exportOutcomes },
-  },
+  'grandlivre.export.duration': histogram(
+    's',
+    'Seconds of an export by stage: queue until a process claims it (full exports), wait for a thread, snapshot, first_row, then render with send or store in turns.',
+    { 'grandlivre.export.stage': exportStages },
+    stageSeconds,
+  ),
+  'grandlivre.export.ended': counter('{export}', 'Exports and attempts at full exports by how they ended.', {
+    outcome: exportOutcomes,
+  }),
   'grandlivre.export.queue.age': gauge(
     's',
     'How long the oldest full export that may be claimed has waited for a process, a thread and connections.',
   ),
   'grandlivre.export.queue.length': gauge('{export}', 'Full exports that no process has claimed.'),
-  'grandlivre.delivery.attempts': {
-    kind: 'counter',
-    unit: '{attempt}',
-    description: 'Requests to subscribers by outcome, pings included.',
-    labels: ['outcome'],
-    values: { outcome: deliveryOutcomes },
-  },
-  'grandlivre.delivery.duration': {
-    kind: 'histogram',
-    unit: 's',
-    description: 'Time from connecting to a subscriber to the end of its response.',
-    labels: ['outcome'],
-    values: { outcome: deliveryOutcomes },
-    buckets: requestSeconds,
-  },
+  'grandlivre.delivery.attempts': counter(
+    '{attempt}',
+    'Requests to subscribers by outcome, pings included.',
+    { outcome: deliveryOutcomes },
+  ),
+  'grandlivre.delivery.duration': histogram(
+    's',
+    'Time from connecting to a subscriber to the end of its response.',
+    { outcome: deliveryOutcomes },
+    requestSeconds,
+  ),
   'grandlivre.delivery.oldest_undelivered': gauge(
     's',
     'How long the oldest delivery has waited, at most since the last success of its subscription; 0 if there is none.',
-    'state',
+    { state: unlisted },
   ),
   'grandlivre.delivery.failing_subscriptions': gauge(
     '{subscription}',
@@ -141,47 +139,42 @@ export const metrics = {
   'grandlivre.subscription.count': gauge(
     '{subscription}',
     'Subscriptions by state; failing ones are not counted as enabled.',
-    'state',
+    { state: unlisted },
   ),
-  'db.client.connection.count': gauge(
-    '{connection}',
-    'Connections of a pool, summed over the threads.',
-    poolLabel,
-    'db.client.connection.state',
-  ),
+  'db.client.connection.count': gauge('{connection}', 'Connections of a pool, summed over the threads.', {
+    [poolLabel]: unlisted,
+    'db.client.connection.state': unlisted,
+  }),
   'db.client.connection.max': gauge(
     '{connection}',
     'Connections that a pool may open, summed over the threads.',
-    poolLabel,
+    poolLabels,
   ),
   'db.client.connection.pending_requests': gauge(
     '{request}',
     'Callers that wait for a connection of a pool.',
-    poolLabel,
+    poolLabels,
   ),
-  'db.client.connection.timeouts': counter('{timeout}', 'Callers that got no connection in time.', poolLabel),
-  'db.client.operation.duration': {
-    kind: 'histogram',
-    unit: 's',
-    description: 'Statements of the main thread by their first word.',
-    labels: ['db.operation.name', 'db.system.name'],
-    values: { 'db.operation.name': [...databaseOperations, 'other'] },
-    buckets: statementSeconds,
-  },
-  'grandlivre.database.errors': {
-    kind: 'counter',
-    unit: '{error}',
-    description:
-      'Errors of the database by class: 08 connection, 40 rollback, 53 resources, 57 operator, other.',
-    labels: ['class'],
-    values: { class: databaseErrorClasses },
-  },
-  'grandlivre.thread.count': gauge(
-    '{thread}',
-    'Threads by kind; a busy one has a task.',
-    'grandlivre.thread.kind',
-    'state',
+  'db.client.connection.timeouts': counter(
+    '{timeout}',
+    'Callers that got no connection in time.',
+    poolLabels,
   ),
+  'db.client.operation.duration': histogram(
+    's',
+    'Statements of the main thread by their first word.',
+    { 'db.operation.name': [...databaseOperations, 'other'], 'db.system.name': unlisted },
+    statementSeconds,
+  ),
+  'grandlivre.database.errors': counter(
+    '{error}',
+    'Errors of the database by class: 08 connection, 40 rollback, 53 resources, 57 operator, other.',
+    { class: databaseErrorClasses },
+  ),
+  'grandlivre.thread.count': gauge('{thread}', 'Threads by kind; a busy one has a task.', {
+    'grandlivre.thread.kind': unlisted,
+    state: unlisted,
+  }),
   'grandlivre.thread.waiting': gauge('{export}', 'Exports that wait for a thread of this process.'),
   'grandlivre.thread.deaths': counter('{thread}', 'Threads that died and were replaced.'),
   'nodejs.eventloop.delay.p50': gauge('s', 'Median delay of the main thread in the last seconds.'),
@@ -190,38 +183,30 @@ export const metrics = {
     '99th percentile of the delay of the main thread in the last seconds.',
   ),
   'nodejs.eventloop.delay.max': gauge('s', 'Longest delay of the main thread in the last seconds.'),
-  'process.cpu.time': counter('s', 'Processor time of all threads.', 'cpu.mode'),
+  'process.cpu.time': counter('s', 'Processor time of all threads.', { 'cpu.mode': unlisted }),
   'process.memory.usage': gauge('By', 'Resident memory of the process.'),
   'grandlivre.replica.lag': gauge(
     's',
     'Age of the state that the replica shows; 0 if the main database has none that is newer.',
   ),
-  'grandlivre.replica.fallbacks': {
-    kind: 'counter',
-    unit: '{export}',
-    description: 'Reads of the replica that were made on the main database instead.',
-    labels: ['reason'],
-    values: { reason: fallbackReasons },
-  },
-  'grandlivre.store.request.duration': {
-    kind: 'histogram',
-    unit: 's',
-    description: 'Requests to the store of files, retries of a request included.',
-    labels: ['operation', 'outcome'],
-    values: { operation: storeOperations, outcome: ['done', 'failed'] },
-    buckets: stageSeconds,
-  },
-  'grandlivre.store.errors': {
-    kind: 'counter',
-    unit: '{error}',
-    description: 'Requests to the store of files that failed in the end.',
-    labels: ['operation'],
-    values: { operation: storeOperations },
-  },
+  'grandlivre.replica.fallbacks': counter(
+    '{export}',
+    'Reads of the replica that were made on the main database instead.',
+    { reason: fallbackReasons },
+  ),
+  'grandlivre.store.request.duration': histogram(
+    's',
+    'Requests to the store of files, retries of a request included.',
+    { operation: storeOperations, outcome: ['done', 'failed'] },
+    stageSeconds,
+  ),
+  'grandlivre.store.errors': counter('{error}', 'Requests to the store of files that failed in the end.', {
+    operation: storeOperations,
+  }),
   'grandlivre.ready': gauge(
     '',
     'Whether a need of the service is met: 1 or 0. /readyz names the same needs.',
-    'need',
+    { need: unlisted },
   ),
   'grandlivre.epoch': gauge('', 'The epoch of the database, as the second number of cursors names it.'),
   'grandlivre.epoch.age': gauge(
@@ -235,7 +220,7 @@ export const metrics = {
   'grandlivre.certificate.expiry': gauge(
     's',
     'Time until the certificate of an endpoint expires; negative after it.',
-    'endpoint',
+    { endpoint: unlisted },
   ),
   'grandlivre.token.expiry': gauge('s', 'Time until the next token ends; absent if none has an end.'),
   'grandlivre.pooler.ready': gauge(
@@ -247,7 +232,7 @@ export const metrics = {
     's',
     'Time in which rows of the audit waited and the database took none.',
   ),
-} as const satisfies Record<string, Metric>
+} satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof metrics
 
@@ -268,15 +253,18 @@ export type HistogramName = NamesOf<'histogram'>
 /** Gauges, whose values are read when metrics are collected. */
 export type GaugeName = NamesOf<'gauge'>
 
-type Values<Name extends MetricName> = (typeof metrics)[Name] extends { values: infer All } ? All : unknown
+type Labels<Name extends MetricName> = (typeof metrics)[Name]['labels']
 
-/**
- * The labels of a metric. A label without listed values may be left out; an undefined value would be shown as empty.
- */
+/** The labels of a metric. An unlisted label may be left out; an undefined value would be shown as empty. */
 export type LabelsOf<Name extends MetricName> = {
-  [Label in keyof Values<Name>]: Values<Name>[Label] extends readonly (infer Value)[] ? Value : never
+  -readonly [Label in keyof Labels<Name> as Labels<Name>[Label] extends null ? never : Label]: Extract<
+    Labels<Name>[Label],
+    readonly unknown[]
+  >[number]
 } & {
-  [Label in Exclude<(typeof metrics)[Name]['labels'][number], keyof Values<Name>>]?: string | number
+  -readonly [Label in keyof Labels<Name> as Labels<Name>[Label] extends null ? Label : never]?:
+    | string
+    | number
 }
 
 export type DatabaseErrorClass = LabelsOf<'grandlivre.database.errors'>['class']

@@ -18,8 +18,8 @@ const writeEveryMs = 1_000
 
 /** The shared counters: one for each value of a label. The slots count `db.client.connection.timeouts`. */
 const shared = sharedCounters.flatMap((name) =>
-  Object.entries((metrics[name] as Metric).values ?? {}).flatMap(([label, values]) =>
-    values.map((value) => ({ name, label, value })),
+  Object.entries((metrics[name] as Metric).labels).flatMap(([label, values]) =>
+    (values ?? []).map((value) => ({ name, label, value })),
   ),
 )
 

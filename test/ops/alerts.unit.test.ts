@@ -52,7 +52,7 @@ function seriesOf(name: MetricName): string[] {
 const labelsOf = new Map(
   (Object.keys(metrics) as MetricName[]).flatMap((name) => {
     const { labels, kind }: Metric = metrics[name]
-    const all = [...labels.map((label) => label.replaceAll('.', '_')), ...ofPrometheus]
+    const all = [...Object.keys(labels).map((label) => label.replaceAll('.', '_')), ...ofPrometheus]
     return seriesOf(name).map((series) => [series, kind === 'histogram' ? [...all, 'le'] : all])
   }),
 )

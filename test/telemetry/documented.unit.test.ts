@@ -9,7 +9,9 @@ const page = readFileSync(join(root, 'docs/operators/metrics.md'), 'utf8')
 
 test('the documented table of metrics matches the code', () => {
   const rows = Object.entries(metrics).map(([name, metric]: [string, Metric]) => {
-    const labels = metric.labels.map((label) => `\`${label.replaceAll(/[.]/g, '_')}\``).join(', ')
+    const labels = Object.keys(metric.labels)
+      .map((label) => `\`${label.replaceAll(/[.]/g, '_')}\``)
+      .join(', ')
     return `| \`${prometheusName(name as MetricName)}\` | ${metric.kind} | ${labels} | ${metric.description} |`
   })
   const table = page

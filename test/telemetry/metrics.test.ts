@@ -177,7 +177,7 @@ test('every metric of the table is shown, except those that cannot occur in this
         ['', '_count', '_sum', '_bucket'].some((end) => name === prometheusName(each) + end),
       )
       if (name === 'target_info') continue
-      const known = metric && [...metrics[metric].labels].map((label) => label.replaceAll('.', '_'))
+      const known = metric && Object.keys(metrics[metric].labels).map((label) => label.replaceAll('.', '_'))
       expect(known, name).toEqual(expect.arrayContaining(Object.keys(labels).filter((key) => key !== 'le')))
     }
 })

@@ -118,16 +118,16 @@ function createInstruments(meter: Meter) {
   const counters = new Map<MetricName, Counter>()
   const histograms = new Map<MetricName, Histogram>()
   for (const [name, metric] of Object.entries(metrics) as [MetricName, Metric][]) {
-    const { kind, unit, description, labels, values = {}, buckets = [] } = metric
+    const { kind, unit, description, labels, buckets = [] } = metric
     if (kind === 'histogram') {
       const advice = { explicitBucketBoundaries: [...buckets] }
       histograms.set(name, meter.createHistogram(name, { unit, description, advice }))
     }
     if (kind !== 'counter' || observedCounters.has(name)) continue
     const counter = meter.createCounter(name, { unit, description })
-    if (labels.length === 0) counter.add(0)
-    for (const [label, all] of Object.entries(values))
-      for (const value of all) counter.add(0, { [label]: value })
+    if (Object.keys(labels).length === 0) counter.add(0)
+    for (const [label, values] of Object.entries(labels))
+      for (const value of values ?? []) counter.add(0, { [label]: value })
     counters.set(name, counter)
   }
   return { counters, histograms }
