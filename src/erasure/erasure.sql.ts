@@ -89,11 +89,8 @@ export async function endErasure(
 ): Promise<{ endedAt: string; backupsUntil: string | null }> {
   const text = `update grandlivre.erasures set ended_at = coalesce(ended_at, now()), backups_until = coalesce($3, backups_until)
      where kind = $1 and id = $2 returning ${utc('ended_at')} as "endedAt", backups_until::text as "backupsUntil"`
-  return (await queryRow<{ endedAt: string; backupsUntil: string | null }>(client, text, [
-    kind,
-    id,
-    backupsUntil,
-  ]))!
+  const values = [kind, id, backupsUntil]
+  return (await queryRow<{ endedAt: string; backupsUntil: string | null }>(client, text, values))!
 }
 
 /** Locks a folder, whether it was erased or not. */
@@ -177,9 +174,7 @@ export async function emptyEvents(
   after: EventPlace,
   most: number,
 ): Promise<{ last: EventPlace | undefined; emptied: number }> {
-  const row = await queryRow<EventPlace & { emptied: number }>(
-    client,
-    `with page as materialized (
+  const text = `with page as materialized (
        select name, id from grandlivre.events
        where folder_id is not null and (schema_id, folder_id, name, id) > ($1::bigint, $2::bigint, $3, $4::bigint)
          and schema_id = $1 and folder_id = $2
@@ -188,9 +183,9 @@ export async function emptyEvents(
        update grandlivre.events e set data = 'null', scope = json_build_object('schemaId', e.schema_id)
        from page p where e.schema_id = $1 and e.id = p.id and e.data::text <> 'null' returning e.id
      )
-     select p.name, p.id, (select count(*) from emptied)::int as emptied from page p order by p.name desc, p.id desc limit 1`,
-    [schemaId, folderId, after.name, after.id, most],
-  )
+     select p.name, p.id, (select count(*) from emptied)::int as emptied from page p order by p.name desc, p.id desc limit 1`
+  const values = [schemaId, folderId, after.name, after.id, most]
+  const row = await queryRow<EventPlace & { emptied: number }>(client, text, values)
   return { last: row && { name: row.name, id: row.id }, emptied: row?.emptied ?? 0 }
 }
 
@@ -266,15 +261,12 @@ export async function rowsOfFolder(
     (table) =>
       `select '${table}' as name, count(*)::int as count from grandlivre.${table} where schema_id = $2 and folder_id = $1`,
   )
-  const rows = await queryRows<{ name: string; count: number }>(
-    client,
-    `${ofTables.join(' union all ')}
+  const text = `${ofTables.join(' union all ')}
      union all select 'folders', count(*)::int from grandlivre.folders where id = $1
      union all select 'events with content', count(*)::int from grandlivre.events
        where schema_id = $2 and folder_id = $1 and data::text <> 'null'
-     union all select 'subscriptions', count(*)::int from grandlivre.subscriptions where folder_ids = array[$1::bigint]`,
-    [folderId, schemaId],
-  )
+     union all select 'subscriptions', count(*)::int from grandlivre.subscriptions where folder_ids = array[$1::bigint]`
+  const rows = await queryRows<{ name: string; count: number }>(client, text, [folderId, schemaId])
   return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ name, count }) => [name, count]))
 }
 
@@ -349,11 +341,8 @@ export async function deleteFirm(
  */
 export async function deleteThirdParty(client: ClientBase, thirdPartyId: string): Promise<number> {
   await client.query('delete from grandlivre.third_party_secrets where third_party_id = $1', [thirdPartyId])
-  const entries = await queryValue<number>(
-    client,
-    'select count(*)::int from grandlivre.entries where third_party_id = $1',
-    [thirdPartyId],
-  )
+  const text = 'select count(*)::int from grandlivre.entries where third_party_id = $1'
+  const entries = await queryValue<number>(client, text, [thirdPartyId])
   if (entries === 0) await client.query('delete from grandlivre.third_parties where id = $1', [thirdPartyId])
   else await client.query('delete from grandlivre.partner_limits where third_party_id = $1', [thirdPartyId])
   return entries

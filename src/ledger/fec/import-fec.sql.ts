@@ -18,12 +18,8 @@ export async function findExercicesWithin(client: ClientBase, key: FolderKey, st
      from grandlivre.exercices x
      where x.schema_id = $1 and x.folder_id = $2 and x.start_date <= $4 and x.end_date >= $3
      order by x.start_date`
-  return queryRows<Period & { id: string; hasEntries: boolean; closed: boolean }>(client, text, [
-    key.schemaId,
-    key.folderId,
-    start,
-    end,
-  ])
+  const values = [key.schemaId, key.folderId, start, end]
+  return queryRows<Period & { id: string; hasEntries: boolean; closed: boolean }>(client, text, values)
 }
 
 /** Reads columns of a folder's rows, oldest first. */
