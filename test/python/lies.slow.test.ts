@@ -29,7 +29,7 @@ import {
 import { linesOf } from '../../packages/partner/test/support/client/memory-copy.ts'
 import { firmAccess } from '../support/guides/run-program.ts'
 import { isInstalled } from '../support/guides/tools.ts'
-import { addLargeExercice } from '../support/ledgers/large-exercice.ts'
+import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { type PythonError, type PythonSession, startSession } from './session.ts'
@@ -154,6 +154,28 @@ for change in firm.changes():
 
   test('accepts the same forgery without a fault', async () => {
     expect(await believe(forged((all) => all))).toBeUndefined()
+  })
+
+  test('refuses digests of movements that leave entries out', async () => {
+    proxy.fault = async (path) => {
+      if (!path.startsWith('/api/v1/mad/movements/blocks')) return undefined
+      const { host: _, connection: _ended, ...headers } = proxy.asked.at(-1)!.headers
+      const answer = await fetch(stage.service.url + path, { headers: headers as Record<string, string> })
+      const blocks = ((await answer.json()) as { sha256: string }[]).slice(1)
+      const digest = createHash('sha256')
+      for (const { sha256 } of blocks) digest.update(sha256, 'hex')
+      const proven = { ...Object.fromEntries(answer.headers), 'x-ledger-digest': digest.digest('hex') }
+      const {
+        'content-length': _length,
+        'content-encoding': _encoding,
+        ...sent
+      } = proven as Record<string, string>
+      return { kind: 'answer', status: 200, headers: sent, body: JSON.stringify(blocks) }
+    }
+    const { error } = await session.run(
+      `list(ledger(grandlivre.Ledger, "${folders.first.folderId}").movements(idExercice="${largeExercice}"))`,
+    )
+    expect(error).toMatchObject({ code: 'NOT-PROVEN', message: 'The digests of movements leave entries out' })
   })
 
   test.each(endless)('refuses more than memory can hold: %s', async (_, piece) => {
