@@ -5,6 +5,7 @@ import { type Connection, queryCount, queryRow, queryRows } from '../db/statemen
 import { seesFolder } from '../ledger/folders.sql.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
 import { readLateness } from './lateness.sql.ts'
+import type { OwnAttempt } from './owner/deliveries.sql.ts'
 import { countNumbers, oldestNumber, readNumbered } from './sequence/numbered.sql.ts'
 import { firstMatch, isForSubscription, positions } from './sequence/numbering.sql.ts'
 import { isOpen, type Subscription, subscriptionColumns } from './subscriptions.sql.ts'
@@ -196,15 +197,9 @@ export function listDeliveries(client: Connection, { subscriptionId, state, afte
   return queryRows<DeliveryRecord>(client, text, [subscriptionId, after, most])
 }
 
-export interface AttemptRecord {
-  number: number
+export interface AttemptRecord extends Omit<OwnAttempt, 'deliveryId' | 'at'> {
   /** ISO 8601, UTC. */
   at: string
-  status: number | null
-  latencyMs: number
-  /** The first bytes of the response; null if there was no response. */
-  answer: Buffer | null
-  error: string | null
 }
 
 /** The newest `most` attempts of a delivery, in order. */
