@@ -26,7 +26,15 @@ async function ids() {
   return rows[0]
 }
 
-test('an import prints folder, fiscal year, counts and sums, and applies its options', async () => {
+/** The newest row of the audit. */
+async function lastAct() {
+  const { rows } = await stage.owner.query(
+    'select act, details::json as details from grandlivre.audit_rows order by number desc limit 1',
+  )
+  return rows[0]
+}
+
+test('an import prints folder, fiscal year, counts and sums, applies its options, and is recorded in the audit', async () => {
   const file = await stage.written(fecFile(ledger), 'books.txt')
   const named = ['--siren', '123456789', '--name', 'Café', '--start', '2023-01-01', '--end', '2023-12-31']
   const { code, out, error } = await run('fec', file, ...named)
@@ -43,6 +51,8 @@ test('an import prints folder, fiscal year, counts and sums, and applies its opt
     'Lines whose auxiliary stays with the movement, since only 401, 411 and 421 have accounts of third parties: 1 on 404',
     '1 account could not get the number of the file: 401000 F.IT is 401000FIT',
   ])
+  const details = { exerciceId: exercices[0], lines: 27, replace: false }
+  expect(await lastAct()).toEqual({ act: 'import fec', details })
   expect((await run('fec', file, '--folder', id, '--name', 'X')).error).toBe(
     '--folder names an existing folder, --name a new one: give only one of them\n',
   )
@@ -198,10 +208,11 @@ test.each([
   expect((await stage.owner.query('select from grandlivre.movements limit 1')).rowCount).toBe(1)
 })
 
-test('import mad prints folder, exercices, counts, sums, what it left out, and what to do next', async () => {
+test('import mad prints folder, exercices, counts, sums, what it left out and what to do next, and is recorded', async () => {
   const { code, out, error } = await run('mad', fixturePath('ledger.mad.json'))
   expect([code, error]).toEqual([0, ''])
   const { id, firm_id, exercices } = await ids()
+  expect(await lastAct()).toEqual({ act: 'import mad', details: { movements: 45, replace: false } })
   expect(out.split('\n')).toEqual([
     `Folder ${id} (Brûlerie Noël, new), firm ${firm_id}`,
     `Exercice ${exercices[0]}, 2023-01-01 to 2023-12-31`,
