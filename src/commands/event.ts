@@ -27,15 +27,19 @@ export const eventCommands = [
     summary: 'publish an event of another program',
     options: {
       schema: { value: 'id', required: true, is: idKind, help: 'the tenant in which it happened' },
-      folder: { value: 'id', is: idKind, help: 'the folder; of the schema as a whole otherwise' },
+      folder: {
+        value: 'id',
+        is: idKind,
+        help: 'the folder of the event; by default it is about the whole schema',
+      },
       person: { value: 'id', is: personKind, help: 'the person who caused it' },
       name: { value: 'kind', required: true, help: eventKinds.join(', ') },
       operation: {
         value: 'operation',
         required: true,
-        help: 'CREATE, UPDATE, DELETE or VOID, as the kind knows them',
+        help: 'CREATE, UPDATE, DELETE or VOID; each kind has some of them',
       },
-      data: { value: 'json', required: true, help: `as the kind says, such as '{"id":"4711"}'` },
+      data: { value: 'json', required: true, help: `in the form of the kind, such as '{"id":"4711"}'` },
     },
     run: async (terminal: StaffTerminal, { schema, folder, person, name, operation, data }) => {
       const payload = checkEventPayload({ name, operation, data: parseData(data) })

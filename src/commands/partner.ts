@@ -50,8 +50,11 @@ export const tokenCommands = [
       level: { value: 'level', required: true, choices: tokenLevels, help: 'what it opens' },
       folder: { value: 'id', is: idKind, help: 'for --level api' },
       firm: { value: 'id', is: idKind, help: 'for --level firm' },
-      only: { value: 'groups', help: `some of ${tokenGroups.join(',')}; without it: all` },
-      expires: { value: 'end', help: 'a number of days, or a day or moment (UTC); without it: none' },
+      only: { value: 'groups', help: `some of ${tokenGroups.join(',')}; by default all` },
+      expires: {
+        value: 'end',
+        help: 'a number of days, or a day or moment (UTC); by default the token does not end',
+      },
     },
     run: async (terminal: StaffTerminal, { partner: code, level, folder, firm, ...limits }) => {
       const scope = level === 'api' ? '--folder' : '--firm'

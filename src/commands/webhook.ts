@@ -40,7 +40,7 @@ export const webhookCommands = [
     summary: 'subscribe a third party to all schemas, one schema, or folders of it; its tokens do not see it',
     options: {
       partner: { value: 'code', required: true, help: 'the third party; its secret signs the deliveries' },
-      url: { value: 'address', required: true, help: 'where events are posted, https' },
+      url: { value: 'address', required: true, help: 'the https address to which events are posted' },
       events: { value: 'kinds', required: true, help: `separated by commas: ${eventKinds.join(', ')}` },
       'all-schemas': { help: 'events of all tenants' },
       schema: { value: 'id', is: idKind, help: 'events of one tenant' },

@@ -62,7 +62,7 @@ function lossOf(error: unknown): Error {
   // The message of an AppError is for callers over HTTP, so staff see its cause.
   const { cause } = unavailableIfMissing(error) as AppError
   const reason = cause instanceof Error ? cause.message : String(cause)
-  const remedy = 'Try again; if it was about to end, look first whether it was done'
+  const remedy = 'Try again. If the command was about to end, look first whether it was done'
   return new Error(`The database could not go on (${reason}): what was not finished is undone. ${remedy}`, {
     cause: error,
   })

@@ -84,7 +84,7 @@ test('a command that loses its database says in one line what to do', async () =
   process.kill((await stage.postmasterPid())!, 'SIGINT')
   expect(await ended).toEqual([1, null])
   expect(output.error).toMatch(
-    /^The database could not go on \(.+\): what was not finished is undone\. Try again; if it was about to end, look first whether it was done$/m,
+    /^The database could not go on \(.+\): what was not finished is undone\. Try again\. If the command was about to end, look first whether it was done$/m,
   )
   // The server was stopped from outside, so no process waits for its end.
   await until(async () => (await stage.postmasterPid()) === undefined)

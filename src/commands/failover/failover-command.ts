@@ -11,7 +11,7 @@ import { beginEpoch, type Moved, notifyAll } from './failover.sql.ts'
 
 export const failoverCommand = command({
   name: 'failover',
-  summary: 'a new epoch for a snapshot of a disk, or a copy that was started without recovery',
+  summary: 'start a new epoch, for a snapshot of a disk or a copy that was started without recovery',
   options: { yes: { help: 'do not ask' } },
   async run(terminal: StaffTerminal, { yes }) {
     if (!yes) await confirm(terminal)
@@ -35,7 +35,8 @@ const warning = [
 
 /** Asks whether to go on. @throws {Error} if the answer is not `yes`, or if there is no terminal to ask on */
 async function confirm(terminal: StaffTerminal): Promise<void> {
-  if (!terminal.isInteractive) throw new Error('There is no terminal to ask on. Repeat it with --yes')
+  if (!terminal.isInteractive)
+    throw new Error('There is no terminal to ask on. Repeat the command with --yes')
   terminal.note(warning)
   // Ctrl-C and Ctrl-D count as no.
   const answer = await terminal.ask('Go on? Type yes:').catch(() => 'no')

@@ -17,8 +17,8 @@ import { fecReport, madReport, traReport } from './reports.ts'
 const file = { help: 'plain, or compressed by gzip or zstd' }
 
 const ledgerOptions = {
-  folder: { value: 'id', help: 'an existing folder; otherwise a new one, in a firm and schema of its own' },
-  name: { value: 'name', help: 'of a new folder; that of the file otherwise' },
+  folder: { value: 'id', help: 'an existing folder; by default a new one, in a new firm and schema' },
+  name: { value: 'name', help: 'of a new folder; by default the one in the file' },
   replace: { help: 'replace the whole ledger that the folder already holds' },
 } as const
 
@@ -73,25 +73,25 @@ export const importCommands = [
     options: {
       folder: {
         value: 'id',
-        help: 'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
+        help: 'an existing folder; by default the one with the SIREN or number in the file name, or a new one',
       },
       name: { value: 'name', help: 'of a new folder' },
       siren: { value: 'digits', help: 'of a new folder, 9 digits or a SIRET of 14' },
       start: {
         value: 'day',
-        help: 'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
+        help: 'first day of the fiscal year, YYYY-MM-DD; by default twelve months before its end',
       },
       end: {
         value: 'day',
-        help: 'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+        help: 'last day of the fiscal year; by default from the file name, or from the dates of its lines',
       },
       encoding: {
         value: 'name',
         choices: fecEncodings,
-        help: 'of the file; detected from its words otherwise',
+        help: 'of the file; by default it is detected from its words',
       },
       replace: {
-        help: 'make the entries that the exercice holds those of the file, and write only what differs',
+        help: 'replace the entries of the exercice by those of the file; only what differs is written',
       },
       drafts: { help: 'entries without a validation date await validation' },
     },
@@ -110,7 +110,7 @@ export const importCommands = [
     arguments: { file },
     options: {
       ...ledgerOptions,
-      renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
+      renumber: { help: 'give new ids to everything; by default the ids of the file are kept' },
     },
     run: (terminal: StaffTerminal, { file, renumber = false, ...options }) =>
       importFile(terminal, file, options, {

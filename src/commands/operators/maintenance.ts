@@ -14,15 +14,16 @@ export const migrateCommand = command({
     withDatabase(terminal, async ({ pool }) => {
       const { version } = await readVersion(pool)
       const ours = await latestMigration()
-      const standing = version === ours ? 'that of this code' : `which this code, of version ${ours}, can use`
-      terminal.print([`The database is at version ${version}, ${standing}.`])
+      const comparison =
+        version === ours ? 'that of this code' : `which this code, of version ${ours}, can use`
+      terminal.print([`The database is at version ${version}, ${comparison}.`])
     }),
 })
 
 export const maintenanceCommand = ownerCommand({
   name: 'maintenance',
   summary: 'answer every authenticated request with 503, or stop doing so',
-  arguments: { state: { choices: ['on', 'off'], help: 'whether it does' } },
+  arguments: { state: { choices: ['on', 'off'], help: 'whether maintenance is on' } },
   lines: async (client, { state }) => {
     await setMaintenance(client, state === 'on')
     await recordAct(client, { act: `maintenance ${state}` })

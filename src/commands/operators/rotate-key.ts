@@ -21,7 +21,7 @@ const act = 'rotate-key'
 
 export const rotateKeyCommand = command({
   name: act,
-  summary: 're-encrypt every secret, from FORMER_MASTER_KEY to MASTER_KEY; a run that was cut off goes on',
+  summary: 're-encrypt every secret, from FORMER_MASTER_KEY to MASTER_KEY; continues a run that was cut off',
   run: (terminal: StaffTerminal) =>
     withDatabase(terminal, async ({ pool, config }) => {
       const keys = await rotatedKeys(config)
@@ -135,6 +135,7 @@ function rotated(from: string, to: string, secrets: number, end: EndOfRotation):
 
 function warnings({ unreadable, isStartForeign }: EndOfRotation): string[] {
   const replaced = `These secrets open with neither key, as before, and have to be replaced: ${unreadable.join(', ')}.`
-  const start = 'The start of the audit is signed with neither key, and was left so: see audit verify.'
+  const start =
+    'The start of the audit is signed with neither key, and keeps its signature: see audit verify.'
   return [...(unreadable.length > 0 ? [replaced] : []), ...(isStartForeign ? [start] : [])]
 }

@@ -50,7 +50,7 @@ export const statusCommand = command({
   name: 'status',
   summary:
     'show whether all is well: processes, epoch, queue, deliveries, replica, certificates, keys, tokens that end',
-  options: { json: { help: 'one line of JSON, with what needs the operator as problems' } },
+  options: { json: { help: 'print one line of JSON; its problems list what needs the operator' } },
   run: (terminal: StaffTerminal, { json }) =>
     withDatabase(
       terminal,

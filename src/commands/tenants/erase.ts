@@ -28,10 +28,10 @@ import { recordAct, withDatabase } from '../with-database.ts'
 
 const options = {
   yes: { help: 'do it: only a backup can bring it back' },
-  receipt: { value: 'file', help: 'write the receipt there, as JSON' },
+  receipt: { value: 'file', help: 'write the receipt to this file, as JSON' },
   'backups-until': {
     value: 'day',
-    help: 'when the last backup that holds it is deleted, such as 2027-02-28',
+    help: 'the day on which its last backup is deleted, such as 2027-02-28',
   },
 } as const
 
@@ -61,7 +61,7 @@ const deleteCommand = (
   command({
     name: `${kind} delete`,
     summary,
-    about: 'A run that was interrupted is continued by the next.',
+    about: 'The next run continues one that was interrupted.',
     arguments: { id: { is: idKind, help: `as ${kind} list shows it` } },
     options: {
       ...options,
@@ -76,10 +76,10 @@ export const eraseCommands = [
   command({
     name: 'folder erased',
     summary: 'prove that nothing is left of an erased folder',
-    about: 'Fails where a failover or a restore brought it back: then delete it again.',
+    about: 'Fails if a failover or a restore brought the folder back. Then delete it again.',
     arguments: { id: { is: idKind, help: 'of the folder' } },
     options: {
-      receipt: { value: 'file', help: 'of folder delete: needed where the database is an older one' },
+      receipt: { value: 'file', help: 'of folder delete: needed if the database is from before the erasure' },
     },
     run: proveErased,
   }),
