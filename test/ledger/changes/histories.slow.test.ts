@@ -3,7 +3,7 @@
  * the answer to `since`, is byte for byte the second, and the digests of its blocks are those of the service. Through the
  * whole service, beside imports into the same schema.
  *
- * `npm test` compares 100 pairs of moments; `npm run long -- histories` 10,000 over 500 histories (HISTORIES).
+ * `npm run test:slow` compares 100 pairs of moments; `npm run long -- histories` 10,000 over 500 histories (HISTORIES).
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

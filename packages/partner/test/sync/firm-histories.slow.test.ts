@@ -3,9 +3,9 @@
  * the rows of a fresh copy, and the digests of the service. Whatever somebody does to a copy, `verify` finds it, and
  * repairs only that.
  *
- * `npm test` runs a few histories and tamperings; `npm run long -- firms` compares 2,000 pairs of copies and tampers 500
- * times. A failure shows its history and seed, and FIRM_SEED repeats the run. Histories are not shortened, because each
- * starts from the ledgers that the previous history left.
+ * `npm run test:slow` runs a few histories and tamperings; `npm run long -- firms` compares 2,000 pairs of copies and
+ * tampers 500 times. A failure shows its history and seed, and FIRM_SEED repeats the run. Histories are not shortened,
+ * because each starts from the ledgers that the previous history left.
  */
 import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
