@@ -270,7 +270,7 @@ export async function rowsOfFolder(
   return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ name, count }) => [name, count]))
 }
 
-/** Finds the rows that stay: rows with ids but no content, and entries of ledgers that name the third party. */
+/** Counts the rows that stay: rows with ids but no content, and entries of ledgers that name the third party. */
 export async function tracesOf(
   client: ClientBase,
   kind: ErasedKind,

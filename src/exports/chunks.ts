@@ -6,7 +6,8 @@ import { limits } from '../config.ts'
 import type { Compression } from '../formats/file-formats.ts'
 
 /**
- * The bytes of an answer or a file. Each chunk is valid until the next is asked for, or longer if its `ChunkBuffer` does so.
+ * The bytes of an answer or a file. Each chunk is valid until the next is asked for, or longer if its `ChunkBuffer` does
+ * not reuse the buffer at once.
  */
 export type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 

@@ -12,7 +12,10 @@ const { minus, zero } = ascii
 /** The highest bigint of PostgreSQL. The lowest amount that is accepted is its negative. */
 export const unitsMax = 2n ** 63n - 1n
 
-/** Writes cents as a number with two decimals: 1234n is 12.34, or 12,34 with a comma. @param mark decimal separator */
+/**
+ * Writes a whole number of units with all its decimals: 1234n is 12.34, or 12,34 with a comma.
+ * @param mark decimal separator
+ */
 export function inUnits(amount: bigint, mark: '.' | ',' = '.', decimals = 2): string {
   const { sign, whole, fraction } = partsOf(String(amount), decimals)
   return `${sign}${whole}${mark}${fraction}`

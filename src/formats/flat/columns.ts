@@ -29,7 +29,7 @@ export const flatColumns = ledgerTables.movements.columns.map(({ name, type, des
   description,
 }))
 
-/** Values can exceed the limits of a Parquet file, or of a row of COPY. A CSV file has no limits. */
+/** Values can exceed the limits of a Parquet file, or of the table of a copy. A CSV file has no limits. */
 const column = offsetsOf(flatMovementColumns)
 
 /** The most digits that `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)` hold. */
