@@ -106,7 +106,7 @@ declare
   version bigint;
   ids int8multirange;
 begin
-  -- Ordered, so that two statements over several folders lock them in the same order.
+  -- The order makes two statements over several folders lock them in the same order.
   for folder in execute format(
     'select schema_id, folder_id, min(id) as least, max(id) as greatest, count(distinct id) as ids
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
@@ -264,7 +264,7 @@ AS $function$
 declare
   gate constant bigint := hashtextextended('grandlivre gate', 0);
 begin
-  -- Here, where the handler releases it: a cancel that comes with the lock is raised at the next statement.
+  -- The lock is taken here, where the handler releases it: a cancel that arrives with it is raised at the next statement.
   perform pg_advisory_lock(gate);
   perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
   if is_forced or is_other_server() then
@@ -278,7 +278,7 @@ begin
     end loop;
     name := 'epoch';
     last := pg_sequence_last_value('epoch');
-    -- Another one, of at most nine digits, as cursors have. Random, so that it is not that of a state that was lost before.
+    -- The new epoch has at most nine digits, as cursors require. It is random, so that it differs from an epoch that was lost.
     beyond := 1 + floor(random() * 999999998)::bigint;
     beyond := setval('epoch', beyond + (beyond >= last)::integer);
     return next;
@@ -403,7 +403,7 @@ CREATE OR REPLACE FUNCTION grandlivre.draw(of regclass)
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 begin
-  -- Asked here too, as calls of functions are most of the cost.
+  -- The condition of pass_gate stands here too, because the call of a function is most of the cost.
   if is_other_server() then
     perform pass_gate();
   end if;
@@ -664,7 +664,7 @@ begin
           where number ~ '^[0-9]{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
     where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
         = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
-  -- The keys of the entries to number. Folders may have entries of the same id.
+  -- The keys of the entries to number. Entries of two folders may have the same id.
   if tg_op = 'INSERT' then
     select array_agg(schema_id), array_agg(folder_id), array_agg(id) into schemas, folders, ids
       from changed where validated_at is not null and number is null;
@@ -722,7 +722,7 @@ CREATE OR REPLACE FUNCTION grandlivre.pass_gate()
 AS $function$
 begin
   if is_other_server() then
-    -- Also true at the first call of a session.
+    -- This is also true at the first call of a session.
     perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
     if is_other_server() then
       perform begin_epoch(false);
@@ -761,8 +761,8 @@ AS $function$
 declare
   latest bigint[] := nullif(current_setting('grandlivre.latest_change', true), '')::bigint[];
 begin
-  -- Asked first, since each look at the row passes all versions that the transaction has left of it: with the second
-  -- question alone, 9,000 statements of one transaction took 4 s longer to commit.
+  -- This condition comes first, because a read of the row passes all versions that the transaction has left of it: with the
+  -- second condition alone, 9,000 statements of one transaction took 4 s longer to commit.
   if new.schema_id = latest[1] and new.id = latest[2] and new.ledger_version < latest[3] then
     return null;
   end if;
@@ -770,7 +770,7 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  -- An erasure wakes those that wait, and tells nothing.
+  -- An erasure wakes the requests that wait, and publishes nothing.
   if new.erased_at is null then
     perform lock_events_of_changes(new.schema_id);
     insert into events (schema_id, folder_id, name, operation, scope, data)

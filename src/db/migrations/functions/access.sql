@@ -2,7 +2,7 @@
 -- covers one secret and one token only.
 
 -- The third party of a secret, and the token if it belongs to that third party. A secret that was replaced is accepted
--- until it is retired. A token that has ended is as an unknown one.
+-- until it is retired. A token that has ended counts as unknown.
 create or replace function caller_facts(secret_hash bytea, token_hash bytea)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
@@ -41,11 +41,11 @@ end $$;
 
 revoke all on function activate from public;
 
--- Authenticates one request: counts it in the rate window of its token, which begins with the first request and is as long
--- as that of its partner, or window_ms, and
--- activates the token on its very first request, unless its third party is disconnected. Activation comes before the
--- count, so that it never waits with a rate window locked. One statement per request, because each round trip costs
--- small routes a turn of a busy machine (four of them: p99 56 ms beside two exports).
+-- Authenticates one request. Counts it in the rate window of its token: the window begins with the first request and lasts
+-- as long as its partner's setting says, or window_ms. The very first request of a token also activates it, unless its
+-- third party is disconnected. Activation comes before the count, so that it never waits with a rate window locked. One
+-- statement per request, because each round trip costs small routes a turn of a busy machine (four of them: p99 56 ms beside
+-- two exports).
 create or replace function admit(secret_hash bytea, token_hash bytea, window_ms integer)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
@@ -78,8 +78,8 @@ create or replace function admit(secret_hash bytea, token_hash bytea, window_ms 
 revoke all on function admit from public;
 grant execute on function admit to grandlivre_service;
 
--- What processes of 0.2.0 call. Their prepared statements fail if its columns change, and they know no groups: a token that
--- has some is as an unknown one there. A later step drops both.
+-- Processes of 0.2.0 call this. Their prepared statements fail if its columns change. They do not know groups, so a token
+-- with groups counts as unknown there. A later step drops both functions.
 create or replace function caller(secret_hash bytea, token_hash bytea)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
@@ -108,7 +108,8 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
 revoke all on function caller, enter from public;
 grant execute on function caller, enter to grandlivre_service;
 
--- Takes a request back from the rate window in which it was counted, and returns what is left; null if that one is over.
+-- Takes a request back from the rate window in which it was counted. Returns how many requests the window then counts; null
+-- if it is over.
 create or replace function uncount_request(of_schema bigint, of_token bigint, window_started_at timestamptz)
   returns integer
   language sql volatile security definer set search_path = grandlivre, pg_temp
@@ -121,8 +122,8 @@ create or replace function uncount_request(of_schema bigint, of_token bigint, wi
 revoke all on function uncount_request from public;
 grant execute on function uncount_request to grandlivre_service;
 
--- What the database knows of MASTER_KEY: the fingerprint that was adopted or, until then, the secret that was stored last;
--- and that of the key which rotate-key goes to, until it is done.
+-- What the database knows about MASTER_KEY: the fingerprint of the adopted key or, before a key is adopted, the newest
+-- secret; and, until rotate-key is done, the fingerprint of the next key.
 create or replace function master_key_standing()
   returns table (fingerprint bytea, next_fingerprint bytea, newest_secret bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
@@ -138,7 +139,8 @@ create or replace function master_key_standing()
 revoke all on function master_key_standing from public;
 grant execute on function master_key_standing to grandlivre_service;
 
--- Adopts a key where none has been. Returns the fingerprint that counts from now on: of two that come at once, the first.
+-- Adopts a key if the database has none. Returns the fingerprint that counts from now on: if two keys come at once, the
+-- first.
 create or replace function adopt_master_key(of_key bytea) returns bytea
   language sql volatile security definer set search_path = grandlivre, pg_temp
   begin atomic
@@ -150,7 +152,7 @@ revoke all on function adopt_master_key from public;
 grant execute on function adopt_master_key to grandlivre_service;
 
 -- The fingerprint of the key that secrets are encrypted with until the end of this transaction: the last step of rotate-key
--- waits for it (src/auth/rotation/rotation.ts), and keeps later callers waiting. Null before any was adopted.
+-- waits for it (src/commands/operators/rotate-key.ts), and keeps later callers waiting. Null before a key is adopted.
 create or replace function sealing_key() returns bytea
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -169,8 +171,8 @@ create or replace function opens_webhooks(token tokens) returns boolean
   return token.revoked_at is null and token.expires_at > now()
     and (token.groups is null or 'webhooks' = any (token.groups));
 
--- A token that ends the suspension of subscriptions: they go on at once, and the time since the last token ended counts
--- for no limit. A trigger, because processes of earlier versions issue tokens, too.
+-- A new token ends the suspension of the subscriptions that it sees: their deliveries continue at once, and the time since
+-- the last token ended counts toward no limit. This is a trigger because processes of earlier versions issue tokens, too.
 create or replace function resume_subscriptions() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$

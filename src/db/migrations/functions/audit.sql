@@ -2,8 +2,8 @@
 -- expired_audit and forget_audit.
 
 -- SHA-256 of the UTF-8 text of a JSON array of strings and nulls: the hash of the row before, then the columns of this
--- row. JSON keeps them apart whatever they contain. The time is in seconds with six decimals, whatever the session's time
--- zone. src/audit/row-hash.ts computes the same.
+-- row. JSON keeps the columns apart, whatever they contain. The time is in seconds with six decimals, in any time zone of
+-- the session. src/audit/row-hash.ts computes the same.
 create or replace function audit_hash(previous bytea, of_row audit_rows) returns bytea
   language sql stable
   return sha256(convert_to(array_to_json(array[
@@ -15,10 +15,10 @@ create or replace function audit_hash(previous bytea, of_row audit_rows) returns
 revoke all on function audit_hash from public;
 
 -- Appends rows in the order of the array, whose members have the names of the columns. The lock on the head lasts until
--- the transaction ends, so nothing should follow in it. Only the owner may call this, and so name staff.
+-- the transaction ends, so this call should be its last. Only the owner may call this, because rows name staff.
 --
--- The first row of a new epoch says so. Its number jumps: rows that the former server wrote last may be lost, and none of
--- theirs is given to another row.
+-- The first row of a new epoch says so, and its number jumps: the last rows of the former server may be lost, and no other
+-- row may get their numbers.
 create or replace function append_audit(given json, by_staff text) returns bigint
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -65,8 +65,8 @@ end $$;
 
 revoke all on function append_audit from public;
 
--- Appends the requests of one process. A batch that was appended already is not appended again. The first batch of
--- a process forgets the processes that ended long ago.
+-- Appends the requests of one process, each batch once only. The first batch of a process forgets the processes that ended
+-- long ago.
 create or replace function append_requests(given json, of_sender uuid, of_batch bigint) returns bigint
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -85,7 +85,7 @@ end $$;
 revoke all on function append_requests from public;
 grant execute on function append_requests to grandlivre_service;
 
--- The last of the rows that are all older than the given months, among the first at_most. No row if there is none.
+-- Among the first at_most rows: the last one up to which all rows are older than the given months. No row if there is none.
 create or replace function expired_audit(months integer, at_most integer) returns table (count bigint, hash bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
@@ -136,7 +136,7 @@ end $$;
 revoke all on function forget_audit from public;
 grant execute on function forget_audit to grandlivre_service;
 
--- Keeps the owner from changing rows by mistake. It cannot keep it from doing so on purpose; `audit verify` finds that.
+-- Keeps the owner from changing rows by mistake. The owner can still do so on purpose, and `audit verify` finds that.
 create or replace function refuse_audit_change() returns trigger
   language plpgsql
 as $$

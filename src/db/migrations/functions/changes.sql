@@ -5,8 +5,9 @@
 -- one folder wait for each other, so a version names exactly one committed state, and versions of a folder ascend in
 -- the order of its commits.
 --
--- With arguments, the kind of a row in ledger_changes and the column with its ids, it also logs what the statement
--- touched, under that lock and with that version: a reader that sees a version sees every earlier change.
+-- Its arguments are the kind of a row in ledger_changes and the column with its ids. If they are given, the trigger also
+-- logs what the statement touched, under that lock and with that version: a reader that sees a version sees every earlier
+-- change.
 create or replace function advance_ledger_version() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -20,7 +21,7 @@ declare
   version bigint;
   ids int8multirange;
 begin
-  -- Ordered, so that two statements over several folders lock them in the same order.
+  -- The order makes two statements over several folders lock them in the same order.
   for folder in execute format(
     'select schema_id, folder_id, min(id) as least, max(id) as greatest, count(distinct id) as ids
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
@@ -48,8 +49,8 @@ begin
   return null;
 end $$;
 
--- How many entries have such an id, counted up to `at_most`. Without a sort only the primary key gives this order, so that
--- no plan reads the whole folder, whatever the statistics say.
+-- Counts the entries with an id in this range, up to `at_most`. Only the primary key gives this order without a sort, so
+-- that no plan reads the whole folder, whatever the statistics say.
 create or replace function entries_between(
   of_schema bigint, of_folder bigint, first_id bigint, last_id bigint, at_most bigint) returns bigint
   language sql stable set search_path = grandlivre, pg_temp set enable_sort = off
@@ -60,8 +61,9 @@ create or replace function entries_between(
 
 revoke all on function entries_between from public;
 
--- Locks the folder until the transaction ends, and gives it its next version. Locked first: an update that waits would
--- have drawn its version before the one it waits for. Null for an erased folder, of which nothing is logged.
+-- Locks the folder until the transaction ends, and gives it its next version. The lock comes first: otherwise an update that
+-- waits would have drawn a lower version than the one that it waits for. Null for an erased folder, whose changes are not
+-- logged.
 create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -96,7 +98,7 @@ end $$;
 
 revoke all on function note_ledger_change from public;
 
--- Notes that a table of the ledger has changed that is not entries or movements. The caller has locked the folder.
+-- Notes the change of a table of the ledger other than entries and movements. The caller has locked the folder.
 create or replace function note_table_change(of_schema bigint, of_folder bigint, of_version bigint) returns void
   language sql volatile set search_path = grandlivre, pg_temp
   begin atomic
@@ -106,9 +108,9 @@ create or replace function note_table_change(of_schema bigint, of_folder bigint,
 
 revoke all on function note_table_change from public;
 
--- Fewer ranges that hold all of these ids. Up to 1,000 ranges stay as they are. More of them are joined where a single
--- id lies between two, so that they hold at most twice the ids touched; those of more than 100,000 ids become blocks of
--- 1,024. So a row takes at most two megabytes (a range takes 20 bytes), and that only for 100,000 scattered entries.
+-- Joins ranges so that fewer of them hold all of these ids. Up to 1,000 ranges stay as they are. More ranges are joined
+-- where a single id lies between two, so they hold at most twice the ids touched; if they hold more than 100,000 ids, they
+-- become blocks of 1,024 ids. So a row takes at most two megabytes (20 bytes a range), and only for 100,000 scattered entries.
 create or replace function coarsened(exact int8multirange) returns int8multirange
   language sql immutable parallel safe
   return (
@@ -117,14 +119,14 @@ create or replace function coarsened(exact int8multirange) returns int8multirang
       when sum(upper(r) - lower(r)) > 100000 then
         range_agg(int8range(lower(r) / 1024 * 1024, ((upper(r) - 1) / 1024 + 1) * 1024))
       else (
-        -- Each range one id longer; those that then meet become one, whose last id is one too many.
+        -- Makes each range one id longer. Ranges that then meet become one, whose last id is one too many.
         select range_agg(int8range(lower(j), upper(j) - 1))
         from (select range_agg(int8range(lower(x), upper(x) + 1)) as joined from unnest(exact) x) longer, unnest(joined) j
       ) end
     from unnest(exact) r
   );
 
--- Exports also contain columns of the folder itself (name, currency). No line of movements or entries does.
+-- Exports also contain columns of the folder itself (name, currency). Lines of movements and entries do not.
 create or replace function advance_own_ledger_version() returns trigger
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -135,9 +137,9 @@ begin
   return new;
 end $$;
 
--- A folder draws its first version when it is inserted, by whatever program. An id may have named another folder before:
--- none of its cursors is honoured, as none of an earlier version, and none of its ETags comes back. Nothing is noted for
--- the end of the transaction, as a ledger without changes publishes none; and `on conflict` may drop the row again.
+-- A folder draws its first version when any program inserts it. The id may have named another folder before: cursors of
+-- that folder have an earlier version and are refused, and its ETags never return. Nothing is noted for the end of the
+-- transaction, because a ledger without changes publishes nothing, and `on conflict` may drop the row again.
 create or replace function begin_ledger() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -153,7 +155,8 @@ end $$;
 
 revoke all on function begin_ledger from public;
 
--- Entries that a partner sent contain its code and name, so a change of these changes all folders with such entries.
+-- Entries that a partner sent contain the partner's code and name, so a change of either changes all folders with such
+-- entries.
 create or replace function advance_ledger_versions_of_third_parties() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -200,7 +203,7 @@ create or replace function ledger_cursor(of_schema bigint, of_folder bigint, ver
 revoke all on function ledger_cursor from public;
 grant execute on function ledger_cursor to grandlivre_service;
 
--- Of many ledgers of a schema: 7 ms for 3,000, where as many calls of ledger_cursor take 26.
+-- The cursors of many ledgers of a schema: 7 ms for 3,000; as many calls of ledger_cursor take 26 ms.
 create or replace function ledger_cursors(
   of_schema bigint, of_folders bigint[], versions bigint[], of_rendering text) returns table (folder_id bigint, cursor text)
   language sql stable security definer set search_path = grandlivre, pg_temp
@@ -213,8 +216,9 @@ create or replace function ledger_cursors(
 revoke all on function ledger_cursors from public;
 grant execute on function ledger_cursors to grandlivre_service;
 
--- Keyed twice, so that nobody can extend a text and its code. 132 bits. Only of immutable functions, so that PostgreSQL
--- computes it in place: 1.3 us instead of 3.6 with format() and convert_to(). The text has no backslash, so it is its bytes.
+-- A code of 132 bits. The key is used twice, so that nobody can extend a text and its code. All functions here are
+-- immutable, so that PostgreSQL computes the code in place: 1.3 us instead of 3.6 with format() and convert_to(). The text
+-- has no backslash, so a cast gives its bytes.
 create or replace function cursor_code(
   key bytea, of_schema bigint, of_folder bigint, version bigint, epoch bigint, rendering text) returns text
   language sql immutable parallel safe
@@ -223,13 +227,14 @@ create or replace function cursor_code(
 
 revoke all on function cursor_code from public;
 
--- What a cursor says of this folder, which must be the tenant's: no row otherwise. `refusal` is null if changes after it can be told; otherwise why not:
+-- The version in a cursor of this folder, which must be the tenant's: no row otherwise. `refusal` is null if the changes
+-- after the cursor are known, and otherwise says why they are not:
 --   unknown    not a cursor of this folder
---   epoch      of a ledger before a failover or a restore
---   rendering  lines were rendered otherwise then
---   later      of a state that this database does not have
---   forgotten  changes after it are no longer remembered
--- Codes are compared by their hashes, so that the time it takes says nothing of them.
+--   epoch      the cursor is from before a failover or a restore
+--   rendering  lines had another form then
+--   later      this database does not have the state of the cursor
+--   forgotten  changes after the cursor were forgotten
+-- Codes are compared by their hashes, so that the time of the comparison reveals nothing about them.
 create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_folder bigint, current_rendering text)
   returns table (version bigint, refusal text)
   language sql stable security definer set search_path = grandlivre, pg_temp
@@ -275,17 +280,18 @@ begin
   ) changed (schema_id);
 end $$;
 
--- At the end of a transaction that changed a folder's ledger: one event with the cursor it leaves, and notifications for
--- requests that wait for a change of it, or of the list of its firm. It runs once per version, but only the last one of the transaction is still that
--- of the folder. Deferred, so the locks on the events come last, in the order that lock_events asks for.
+-- At the end of a transaction that changed a folder's ledger, publishes one event with the new cursor, and notifies requests
+-- that wait for a change of the ledger or of its firm's list. It runs once per version, and only the last version of the
+-- transaction is still that of the folder. It is deferred, so that the locks on the events come last, in the order that
+-- lock_events asks for.
 create or replace function publish_ledger_change() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
 declare
   latest bigint[] := nullif(current_setting('grandlivre.latest_change', true), '')::bigint[];
 begin
-  -- Asked first, since each look at the row passes all versions that the transaction has left of it: with the second
-  -- question alone, 9,000 statements of one transaction took 4 s longer to commit.
+  -- This condition comes first, because a read of the row passes all versions that the transaction has left of it: with the
+  -- second condition alone, 9,000 statements of one transaction took 4 s longer to commit.
   if new.schema_id = latest[1] and new.id = latest[2] and new.ledger_version < latest[3] then
     return null;
   end if;
@@ -293,7 +299,7 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  -- An erasure wakes those that wait, and tells nothing.
+  -- An erasure wakes the requests that wait, and publishes nothing.
   if new.erased_at is null then
     perform lock_events_of_changes(new.schema_id);
     insert into events (schema_id, folder_id, name, operation, scope, data)
@@ -309,8 +315,8 @@ end $$;
 
 revoke all on function publish_ledger_change from public;
 
--- Wakes requests that wait for a list of folders that shows this row of folders or firms: it came, went or has another
--- name. Names and versions of folders are those of their ledger (publish_ledger_change, publish_move).
+-- Wakes requests that wait for a list of folders when a folder is inserted or deleted, or a firm renamed. A new name or
+-- version of a folder wakes them with its ledger (publish_ledger_change, publish_move).
 create or replace function notify_lists() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -330,14 +336,14 @@ end $$;
 
 revoke all on function notify_lists from public;
 
--- One change of the log at a time, until the transaction ends. Writers do not wait for it: they only add rows.
+-- Lets one transaction at a time forget or join rows of the log. Writers do not wait for it, because they only add rows.
 create or replace function lock_log_of_changes() returns void
   language sql volatile
   return pg_advisory_xact_lock(hashtextextended('grandlivre log of changes', 0));
 
--- Forgets changes older than that, the given number of rows at most, oldest first, and returns how many. In each folder the latest of
--- them stays without its ids and takes the place of the one before: cursors of earlier versions are refused. Changes of the
--- last day, the shortest time that CHANGES_RETENTION_DAYS can say, stay in any case.
+-- Forgets changes older than this time, oldest first and at most so many rows, and returns how many. In each folder the
+-- latest of them stays without its ids and takes the place of the one before: cursors of earlier versions are refused.
+-- Changes of the last day stay in any case: CHANGES_RETENTION_DAYS cannot be shorter.
 create or replace function forget_ledger_changes(before timestamptz, at_most integer) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -364,11 +370,11 @@ end $$;
 revoke all on function forget_ledger_changes from public;
 grant execute on function forget_ledger_changes to grandlivre_service;
 
--- Joins what was logged on one day (UTC), of each folder and kind, into the last of its rows, whose ranges then hold all
--- of theirs: a cursor between them gets more ranges than it needs, never fewer. Rows of other days stay apart: otherwise
--- the first row of a busy folder would grow with every run, and tell each older cursor of everything. Takes the first
--- day that it has not had, or its part before that time. Returns how many rows went; null if there is no such day.
--- The last seven days stay exact in any case.
+-- Joins the rows of one day (UTC), for each folder and kind, into the last of them, whose ranges then hold all of theirs: a
+-- cursor between them gets more ranges than it needs, never fewer. Rows of other days stay apart: otherwise the first row
+-- of a busy folder would grow with every run, and each older cursor would get all of its ranges. Takes the first day that
+-- is not joined yet, or its part before this time. Returns how many rows were removed; null if there is no such day. The
+-- last seven days stay exact in any case.
 create or replace function compact_ledger_changes(before timestamptz) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$

@@ -1,14 +1,14 @@
 -- The gate (docs/operators/scaling.md#failover). A server that took the place of another, by a promotion or a restore, may
--- lack its last commits. So whatever is given out (a version, an id, a number, a claim) passes a gate first: a server that
--- finds another one's name in the database begins a new epoch, and goes on far beyond what was lost.
+-- lack its last commits. So every new version, id, number or claim passes a gate first: a server that finds the name of
+-- another server in the database begins a new epoch, and continues far beyond the values that may be lost.
 --
--- Epoch and name are sequences: `setval` is seen by all at once and outlives a rollback. With a row, a long import as the
--- first writer would hold up everything until its commit. A crash of the server loses no `setval` before what was drawn
--- after it, as both are in one log.
+-- Epoch and name are sequences, because all sessions see a `setval` at once, and a rollback keeps it. If they were a row, a
+-- long import as the first writer would hold up all other writers until its commit. A crash that loses a `setval` also
+-- loses the values drawn after it, because both are in one log.
 
 -- The name of this server: system identifier, timeline, and the oid of a table. A promotion and a recovery to a point in time
--- give another timeline, a dump another oid, and another identifier on another server. The sessions of a server keep its
--- identifier, which costs 9 of 13 microseconds to read. 52 bits, as those of 0.2.0 expect of sequences.
+-- give another timeline, a dump another oid, and another server has another identifier. Each session keeps the identifier,
+-- because reading it takes 9 of 13 microseconds. The name has 52 bits, as processes of 0.2.0 expect of sequences.
 create or replace function this_server() returns bigint
   language sql volatile
   return hashtextextended(concat_ws('/', current_setting('grandlivre.system_identifier', true),
@@ -22,13 +22,13 @@ create or replace function is_other_server() returns boolean
 
 revoke all on function is_other_server from public;
 
--- Returns the epoch, in which whatever is given out afterwards is. 100,000 calls take 0.3 s.
+-- Returns the epoch of all values that are drawn afterwards. 100,000 calls take 0.3 s.
 create or replace function pass_gate() returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
 begin
   if is_other_server() then
-    -- Also true at the first call of a session.
+    -- This is also true at the first call of a session.
     perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
     if is_other_server() then
       perform begin_epoch(false);
@@ -45,7 +45,7 @@ create or replace function draw(of regclass) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
 begin
-  -- Asked here too, as calls of functions are most of the cost.
+  -- The condition of pass_gate stands here too, because the call of a function is most of the cost.
   if is_other_server() then
     perform pass_gate();
   end if;
@@ -75,11 +75,12 @@ end $$;
 revoke all on function draw_several from public;
 grant execute on function draw_several to grandlivre_service;
 
--- The last value of a sequence that is to count as given out, after that `last` one. The state that was lost may have given
--- out any number, and may itself have begun with an epoch after the state that is left. Time tells the two apart: two million
--- for each second since 2026, more than any server gives out, or four billion more, an hour's worth, where the sequence has
--- come that far. A random distance below 2^40 tells those apart whose clocks differ. Multiples of a thousand, as the sequence
--- of ids goes (src/ledger/ids.ts). Below 2^53 until the year 2160, or for some 8,000 epochs.
+-- The value after which a sequence continues in a new epoch; `last` is its last known value. The lost server may have drawn
+-- any number of values, and may itself have begun an epoch after the state that is left. Time keeps the two apart: the
+-- value is two million for each second since 2026, more than any server draws, or `last` and four billion more (about half
+-- an hour's worth) if the sequence is already there. A random distance below 2^40 keeps servers apart whose clocks differ. The
+-- value is a multiple of a thousand, as the sequence of ids requires (src/ledger/ids.ts). It stays below 2^53 until the year
+-- 2160, or for some 8,000 epochs.
 create or replace function beyond_lost(last bigint, now timestamptz) returns bigint
   language plpgsql volatile
 as $$
@@ -97,16 +98,16 @@ end $$;
 
 revoke all on function beyond_lost from public;
 
--- Begins a new epoch, if it is forced or nobody else has begun it for this server meanwhile. Returns the former and the new
--- last value of each sequence, of the epoch itself too. Jumps first, the name last: who finds the name draws beyond them. The
--- lock is released here, so that nobody waits for the transaction.
+-- Begins a new epoch, if it is forced or no other session has begun it for this server meanwhile. Returns the former and the
+-- new last value of each sequence, including the epoch's. The sequences jump first and the name is set last, so that a
+-- session that finds the name draws beyond the jump. The lock is released here, so that nobody waits for the transaction.
 create or replace function begin_epoch(is_forced boolean) returns table (name text, last bigint, beyond bigint)
   language plpgsql volatile set search_path = grandlivre, pg_temp
 as $$
 declare
   gate constant bigint := hashtextextended('grandlivre gate', 0);
 begin
-  -- Here, where the handler releases it: a cancel that comes with the lock is raised at the next statement.
+  -- The lock is taken here, where the handler releases it: a cancel that arrives with it is raised at the next statement.
   perform pg_advisory_lock(gate);
   perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
   if is_forced or is_other_server() then
@@ -120,7 +121,7 @@ begin
     end loop;
     name := 'epoch';
     last := pg_sequence_last_value('epoch');
-    -- Another one, of at most nine digits, as cursors have. Random, so that it is not that of a state that was lost before.
+    -- The new epoch has at most nine digits, as cursors require. It is random, so that it differs from an epoch that was lost.
     beyond := 1 + floor(random() * 999999998)::bigint;
     beyond := setval('epoch', beyond + (beyond >= last)::integer);
     return next;

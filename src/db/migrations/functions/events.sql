@@ -23,10 +23,10 @@ create or replace function event_scope(of_schema bigint, of_firm bigint, of_fold
     left join firms firm on firm.schema_id = named.schema_id and firm.id = coalesce(of_firm, folder.firm_id)
   );
 
--- Of which firm an event is: the one of its scope, which event_scope read under the lock on the events, so that of the
--- moment of the commit. A trigger, because other programs and processes of earlier versions write events, too, even some
--- whose scope leaves out the firm. Imports, which write most of them, set it
--- themselves: on a busy machine 100,000 events took 1.6 s without firms, 2.0 s with them, 2.7 s with the trigger.
+-- Sets the firm of an event: the firm of its scope, which event_scope read under the lock on the events, so the firm at the
+-- moment of the commit. This is a trigger because other programs and processes of earlier versions write events, too, and
+-- some of their scopes leave out the firm. Imports, which write most events, set the firm themselves: on a busy machine
+-- 100,000 events took 1.6 s without firms, 2.0 s with them, 2.7 s with the trigger.
 create or replace function note_firm_of_event() returns trigger
   language plpgsql
 as $$
@@ -38,8 +38,8 @@ begin
   return new;
 end $$;
 
--- A folder that moved to another firm: both hear of it. What the firm that it left gets names that firm, and nothing that
--- may be of the other. Deferred, as publish_ledger_change, which tells the firm that it came to of its ledger.
+-- Publishes the move of a folder to another firm for both firms. The event for the former firm names that firm, and nothing
+-- of the new one. It is deferred like publish_ledger_change, which publishes the ledger for the new firm.
 create or replace function publish_move() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -63,7 +63,7 @@ end $$;
 
 revoke all on function publish_move from public;
 
--- The event for a token's activation. admit() activates in SQL, so this is the only event that SQL writes by itself.
+-- Writes the event for a token's activation, because admit() activates tokens in SQL.
 create or replace function publish_activation() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
@@ -79,9 +79,8 @@ end $$;
 
 revoke all on function publish_activation from public;
 
--- Whether an event is one of those that these kinds and folders select: the only predicate, for numbering, for reading
--- by number, and for the route that lists the recipients of an event. An event without a folder is for subscriptions to
--- the whole schema.
+-- Whether these kinds and folders select an event. Numbering, reading by number and the route that lists the recipients of
+-- an event all use this predicate. An event without a folder is for subscriptions to the whole schema.
 create or replace function selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
   returns boolean
   language sql immutable parallel safe

@@ -43,9 +43,10 @@ begin
     using hint = 'Delete the rows, and insert them again where they belong.';
 end $$;
 
--- The entries of a folder that a text names (docs/spec/exports.md#one-entry), with their exercices: the one of this id;
--- else those with a movement of this invoice number; else those that a partner sent under this id. At most `at_most` of
--- each. `drafts`: entries awaiting validation; otherwise validated ones and, by id, any.
+-- The entries of a folder that a text names (docs/spec/exports.md#one-entry), with their exercices: the entry with this id;
+-- if there is none, those with a movement of this invoice number; if there is none, those that a partner sent under this id.
+-- At most `at_most` of each. With `drafts`, only entries that await validation; without it, validated entries and, by id,
+-- any entry.
 --
 -- It runs as its owner and checks the tenant itself. Row-level security would keep `->>`, which is not leakproof, out of
 -- index conditions, and each call would read all of the folder's entries with partner metadata. The conditions on the hash,

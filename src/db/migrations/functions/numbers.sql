@@ -1,8 +1,8 @@
 -- The numbers of entries (EcritureNum).
 
 -- Gives each entry that was validated without a number the next one of its journal and exercice. A statement gives all
--- its numbers at once: row by row, each one would leave a dead version of the counter, and the next would step over all
--- of them. Entries that bring a number cost a look at each; counters then go on after the highest. A digit is 0 to 9:
+-- its numbers at once: row by row, each number would leave a dead version of the counter, and the next would step over all
+-- of them. Entries that already have a number are read once; counters then continue after the highest. A digit is 0 to 9:
 -- under some locales \d matches digits of other scripts, which no bigint has.
 --
 -- A counter begins when the first number is needed, after the highest number that the journal has in the exercice and
@@ -22,7 +22,7 @@ begin
           where number ~ '^[0-9]{1,15}$' group by schema_id, folder_id, exercice_id, journal_id) c
     where (n.schema_id, n.folder_id, n.exercice_id, n.journal_id)
         = (c.schema_id, c.folder_id, c.exercice_id, c.journal_id) and n.last < c.last;
-  -- The keys of the entries to number. Folders may have entries of the same id.
+  -- The keys of the entries to number. Entries of two folders may have the same id.
   if tg_op = 'INSERT' then
     select array_agg(schema_id), array_agg(folder_id), array_agg(id) into schemas, folders, ids
       from changed where validated_at is not null and number is null;
@@ -71,8 +71,8 @@ begin
   return null;
 end $$;
 
--- A number is given once, in a journal of an exercice: what was filed under it must be found under it. An entry that
--- moved with its number could have one that its new journal has already.
+-- In a journal of an exercice, a number is given once, because an entry must be found under the number that was filed. An
+-- entry that moved with its number could have the same number as an entry of its new journal.
 create or replace function refuse_other_number() returns trigger
   language plpgsql
 as $$

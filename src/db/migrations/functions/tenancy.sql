@@ -8,7 +8,7 @@ create or replace function tenant() returns bigint
 grant execute on function tenant to grandlivre_service;
 
 -- Whether the transaction belongs to the dispatcher or to the retention of events, which work for all tenants, or reads
--- the secrets that sign a ping. Requests never use this setting otherwise.
+-- the secrets that sign a ping. No other request uses this setting.
 create or replace function delivering() returns boolean
   language sql stable parallel safe
   return coalesce(current_setting('grandlivre.delivering', true) = 'on', false);
