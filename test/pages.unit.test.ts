@@ -69,7 +69,7 @@ test('links between pages lead to existing files and headings', () => {
   expect(links.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('citations of documents in the code name existing sections', () => {
+test('every reference in the code to a document leads to a document and a section that exist', () => {
   const files = ['src', 'packages', 'test', 'bench', 'examples'].flatMap((folder) =>
     filesIn(folder, /\.(ts|sql)$/),
   )

@@ -83,7 +83,7 @@ test.each([
   [null, '987654321', '987654321FEC20250630.txt'],
   [null, '98765432', '000000000FEC20250630.txt'],
   ['123456789', 'ALPHA', '123456789FEC20250630.txt'],
-])('a folder with SIRET %s and reference %s has the file %s', async (siret, reference, expected) => {
+])('the FEC of a folder with SIRET %s and reference %s is named %s', async (siret, reference, expected) => {
   await stage.sql('update grandlivre.folders set siret = $1, reference = $2 where id = $3', [
     siret,
     reference,

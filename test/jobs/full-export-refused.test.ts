@@ -79,7 +79,7 @@ describe('an export request', () => {
     expect(status.status).toBe(200)
   })
 
-  test('is refused for HEAD, which starts no export', async () => {
+  test('with the method HEAD is refused and starts no export', async () => {
     await stage.passAnHour()
     const count = () => stage.sql('select count(*) from grandlivre.exports')
     const before = await count()

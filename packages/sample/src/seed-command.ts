@@ -54,7 +54,7 @@ export const seedCommand = command({
     checkLine('--folder-reference', reference)
     if (folders === undefined) {
       if (firms !== undefined || partner !== undefined)
-        throw new Error('--firms and --partner are for a firm: give --folders, too')
+        throw new Error('--firms and --partner need --folders, which seeds a firm instead of one folder')
       return seedOneFolder(terminal, { movements, seed, reference, replace })
     }
     if (replace) throw new Error('--replace is for one folder: a firm is always a new one')

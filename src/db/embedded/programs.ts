@@ -61,7 +61,7 @@ export async function findPrograms(): Promise<Programs> {
   const copy = await copyPrograms(dirname(dirname(programs.initdb)))
   const bin = join(copy, 'bin')
   if (!canReach(join(bin, 'initdb')))
-    throw new Error(`The user nobody cannot run programs in ${bin}: ${useYourOwn}`)
+    throw new Error(`The system user "nobody" cannot run programs in ${bin}: ${useYourOwn}`)
   return { initdb: join(bin, 'initdb'), pg_ctl: join(bin, 'pg_ctl') }
 }
 

@@ -1,1 +1,1 @@
--- functions: sha256 447bdd79323d117f57cf2b5a84775842266f5a0d3e9e9b9079645aca31cc47cc
+-- functions: sha256 da56d8eef8ec3cd4ae0cc33c6e1fcca2cc39a7f5f8bc3050263074c9bac711fb

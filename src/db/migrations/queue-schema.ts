@@ -51,7 +51,7 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
     supervise: false,
     schedule: false,
   })
-  // Errors also reject the promise.
+  // Without a listener, an 'error' event would throw. An error also rejects the promise of the call that failed.
   boss.on('error', () => {})
   await boss.start()
   try {

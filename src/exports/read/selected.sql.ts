@@ -17,7 +17,7 @@ import {
 import type { Selection } from '../selection.ts'
 import { inFolder, type Position, type ResolvedSelection } from './movements.sql.ts'
 
-/** The part of a selection that the HTTP edge looks up. */
+/** The fields of a selection by which the HTTP edge looks up its facts. */
 export type SelectedKey = Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>
 
 /** The facts that the HTTP edge looks up for a selection. */

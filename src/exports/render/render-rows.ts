@@ -49,7 +49,7 @@ export interface RowFormat extends ReadColumns {
 
 export interface Rendering {
   buffer: ChunkBuffer
-  /** Counts what is rendered. */
+  /** Counts rendered entries and movements, and sums amounts for files. */
   tally: Tally
   /** The text around and between the items; if absent, there is none. */
   framing?: Framing

@@ -287,8 +287,8 @@ export const problemsMax = 20
 
 const valueCharactersMax = 60
 /**
- * The most kinds of unread members that are counted, and the most characters of their paths: a file of another program
- * may have any number of them.
+ * Limits on the unread members that are counted: how many different paths, and how many characters of each path are
+ * kept. A file of another program may have any number of such members.
  */
 const unknownMax = 1000
 const unknownCharactersMax = 300

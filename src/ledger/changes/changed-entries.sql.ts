@@ -123,9 +123,9 @@ function ofMovements(condition: string, watched: WatchedEntries, beside = ''): s
 }
 
 /**
- * Selects entries or movements of the exercices. `offset 0` makes PostgreSQL plan them without regard to a limit. With
- * the limit, a scan in the order of another column would look cheap, as if the rows of an exercice were spread over the
- * folder.
+ * Selects entries or movements of the exercices. `offset 0` makes PostgreSQL plan this subquery without regard to the
+ * limit of the query around it. Otherwise a scan in the order of another column would look cheap, because the planner
+ * takes the rows of an exercice to be spread over the folder.
  */
 function ofExercices(alias: 'e' | 'm', condition: string, watched: WatchedEntries): string {
   return `unnest(${idArrayLiteral(watched.exerciceIds)}) exercice cross join lateral (

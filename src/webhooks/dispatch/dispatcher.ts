@@ -4,18 +4,18 @@
  * takes its advisory lock, and delivers to it.
  *
  * A killed process loses its connection and with it its locks; another process finds its work within two seconds, at
- * the next poll. A process that only lost its connection may still write. So it locks the subscription's row first, and
- * an attempt is recorded only if it is the next one: at worst, two processes send the same stored bytes twice. A
- * response that arrives while the database is away is kept until it is back, so that a database restart alone repeats
- * nothing.
+ * the next poll. A process that lost only the connection with its locks may still write through
+ * another. Therefore every process locks the subscription's row before it records an attempt, and records it only if it
+ * is the next one: at worst, two processes send the same stored bytes twice. A response that arrives while the database
+ * is away is kept until it is back. So a restart of the database does not make any request repeat.
  *
  * No third party holds up another: everything scarce is shared by third party first, by subscription second. Searches
  * (rounds.ts) examine a hundred subscriptions of each third party at a time. Slots (slots.ts) always leave one for the
  * next third party. Connections (fair-turns.ts) go to the third party with the fewest running transactions. The
- * listener session answers all waiting lock requests with one statement. When these were plain queues, 1,000
- * subscriptions with receivers that answer after 0.9 s delayed another third party's events by 12 s, and with 3,000
- * more whose receivers hang, 100 of its 3,000 events arrived within a minute of the last. Now that third party sees a
- * median of 17 ms and a p99 of 63 ms beside all 4,000 (`npm run bench -- fairness`).
+ * listener session answers all waiting lock requests with one statement. With plain queues,
+ * 1,000 subscriptions whose receivers answer after 0.9 s delayed the events of another third party by 12 s. With 3,000
+ * more whose receivers hang, only 100 of that third party's 3,000 events arrived within a minute of the last. Now its
+ * median is 17 ms and its p99 is 63 ms beside all 4,000 (`npm run bench -- fairness`).
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'

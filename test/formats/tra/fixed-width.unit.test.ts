@@ -32,7 +32,7 @@ describe('a line', () => {
     expect(columns(new LineWriter(layouts.CGN).line(), 62, 68)).toBe('-------')
   })
 
-  test('may be overwritten, and then contains no part of the former value', () => {
+  test('keeps nothing of the former value of a field that is written again', () => {
     const line = new LineWriter(layouts.REG).text('LIBELLE', 'a long name').text('LIBELLE', 'short').line()
     expect(columns(line, 10, 44)).toBe('short'.padEnd(35))
   })

@@ -215,7 +215,7 @@ describe('a request that waits', () => {
     expect(errorOf(await answer)).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
   })
 
-  test('is answered as unchanged by a service that stops', async () => {
+  test('gets 304 when the service stops', async () => {
     const other = await startTestService(stage.database)
     const { answer, etag } = await waiting(stage.firm, {}, other.url)
     await other.stop()

@@ -32,7 +32,7 @@ test('the page names only files that the service has', async () => {
   for (const path of named) expect((await ask(path)).status, path).toBe(200)
 })
 
-test('a file is compressed for clients that accept it, and answered with 304 while it is unchanged', async () => {
+test('a file is compressed for clients that accept compression, and gets 304 while it is unchanged', async () => {
   const path = `${stage.service.url}/docs/api/swagger-ui.css`
   const plain = await fetch(path, { headers: { 'Accept-Encoding': 'identity' } })
   const css = Buffer.from(await plain.arrayBuffer())

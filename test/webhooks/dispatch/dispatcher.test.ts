@@ -49,7 +49,7 @@ test('a search reads a few rows, however many events for others lie in between',
   expect(busy.rows).toBeLessThanOrEqual(9)
 })
 
-test('a position moves to the newest event if the subscription receives none after it', async () => {
+test('the position of a subscription moves to the newest event if no event since then is for it', async () => {
   await stage.subscribe('/idle', { onEvents: ['portfolio'] })
   await stage.subscribe('/busy')
   await stage.publish(documents(numbered(1_500)))

@@ -113,7 +113,7 @@ test.skipIf(!existsSync(tools.attw))(
   },
 )
 
-test('the bill of materials of the package lists it alone, and that of the service lists its runtime dependencies', async () => {
+test('the bill of materials of the package lists only the package; that of the service lists its runtime dependencies', async () => {
   const { metadata, components } = await sbomOfPackage(archive)
   expect(metadata.component).toMatchObject({ name: 'grandlivre', licenses: [{ license: { id: 'MIT' } }] })
   expect(metadata.component.purl).toBe(`pkg:npm/grandlivre@${(await manifest()).version}`)

@@ -148,7 +148,7 @@ function addCompany(chart: Chart, root: '401' | '411', index: number, id: string
 
 function addEmployee(chart: Chart, index: number, id: string, random: Random): void {
   const employee = employeeOf(id, chart.paymentId('VIRT'), random)
-  // A doubtful account holds what an employee owes and may not repay. Few employees have one.
+  // A doubtful account holds what an employee owes and perhaps will never repay. One employee in seven has one.
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
   chart.employees.push(employee)
   const name = `${employee.lastName} ${employee.firstName}`

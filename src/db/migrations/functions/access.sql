@@ -165,7 +165,7 @@ end $$;
 revoke all on function sealing_key from public;
 grant execute on function sealing_key to grandlivre_service;
 
--- Whether a token keeps the subscriptions that it sees from being suspended (docs/spec/webhooks.md#suspended-subscriptions).
+-- Whether a token prevents the suspension of the subscriptions that it sees (docs/spec/webhooks.md#suspended-subscriptions).
 create or replace function opens_webhooks(token tokens) returns boolean
   language sql stable parallel safe
   return token.revoked_at is null and token.expires_at > now()

@@ -44,7 +44,7 @@ export async function beginLedger(
     const state = await readState(snapshot, asked, task)
     const { resolved, isKept, former } = state
     const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
-    // Only the digests of a whole ledger are kept.
+    // Digests are stored only for a ledger that is read whole, and computed only if the stored ones are not current.
     const cutter = since === undefined && !isKept ? new BlockCutter(await former()) : undefined
     return { ...state, entries: joinedRanges(entries), cutter }
   }

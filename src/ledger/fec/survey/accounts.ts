@@ -60,7 +60,7 @@ export function fecAccount(key: string, line: FecLine): FecAccount {
   return account
 }
 
-/** Takes the first name that the file gives the account, and the first name that it gives the third party. */
+/** Keeps the earliest non-empty name of the account in the file, and likewise that of the third party. */
 export function nameAccount(account: FecAccount, line: FecLine): void {
   if (account.filedName === '' && line.accountName !== '') account.filedName = copyOf(line.accountName)
   if (account.auxiliaryName === '' && line.thirdPartyName !== '')

@@ -63,7 +63,7 @@ export class LedgerAnswer {
 
   /** @throws {GrandlivreError} NOT-PROVEN, or UNEXPECTED-ANSWER for a table that this version does not know */
   take({ rows, json }: Frame): LedgerPart | undefined {
-    if (this.isWhole) throw this.fail('more came after the last line')
+    if (this.isWhole) throw this.fail('the answer went on after the line "whole", which must be its last')
     const { kind, line } = this.#parse(json)
     // The service may refuse a ledger in the middle of its rows, because the next row is too long. The rows before it
     // then have no proof.
@@ -199,7 +199,7 @@ export class LedgerAnswer {
 
   #end({ whole, refusals }: Lines['whole']): LedgerPart {
     const ended = this.answered - this.#refusals
-    if (this.underWay) throw this.fail('the last line came before its end')
+    if (this.underWay) throw this.fail('the line "whole" came before the end of this ledger')
     if (whole !== ended || refusals !== this.#refusals)
       throw this.fail(
         `${ended} came and ${this.#refusals} were refused, and the last line says ${whole} and ${refusals}`,

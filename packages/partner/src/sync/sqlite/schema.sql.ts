@@ -178,7 +178,7 @@ function lineOf(table: LedgerTableName): string {
 const escapedField = (field: string): string =>
   [...escapes].reduce((sql, [letter, character]) => `replace(${sql}, '${character}', '\\${letter}')`, field)
 
-/** Rows that one statement joins. While it runs, their text is in memory twice. */
+/** The most rows that one statement concatenates. While it runs, their text is in memory twice. */
 const rowsAtOnce = 1_000
 const [least, most] = [-9223372036854775808n, 9223372036854775807n]
 
