@@ -154,13 +154,16 @@ async function readTyped(
   })
   lines.once('close', () => ending.abort(noAnswer()))
   const ended = signal ? AbortSignal.any([signal, ending.signal]) : ending.signal
+  const typed = once(lines, 'line', { signal: ended })
+  // Closed at once: the echo of further lines of a paste would show secrets.
+  lines.once('line', () => lines.close())
   lines.prompt()
   try {
-    const [line] = await once(lines, 'line', { signal: ended })
+    const [line] = await typed
     return line
-  } catch {
+  } catch (error) {
     err.write('\n')
-    throw ended.reason
+    throw ended.aborted ? ended.reason : error
   } finally {
     lines.close()
   }

@@ -111,6 +111,21 @@ describe('questions', () => {
     expect(err.taken()).toBe('Secret? \n')
   })
 
+  test('leave out the further lines of a paste, which may be secrets', async () => {
+    const { terminal, err, input } = setTerminal({ isTTY: true })
+    const url = terminal.ask('Address?')
+    input.write('https://x\rglv_api_1\rglv_secret_1\r')
+    expect(await url).toBe('https://x')
+    expect(err.taken()).not.toContain('glv_')
+  })
+
+  test('end with the error of the input', async () => {
+    const { terminal, input } = setTerminal({ isTTY: true })
+    const answer = terminal.ask('Address?')
+    input.destroy(new Error('EIO'))
+    await expect(answer).rejects.toThrow('EIO')
+  })
+
   test('let Ctrl-C interrupt the command', async () => {
     const { terminal, err, input, interruptions } = setTerminal({ isTTY: true })
     const answer = terminal.ask('Secret?', { hidden: true })

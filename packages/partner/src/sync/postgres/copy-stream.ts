@@ -22,7 +22,7 @@ const copyFailFrame = Buffer.of(0x66, 0, 0, 0, 5, 0)
 abstract class Statement {
   /** Resolves with the number of rows when the connection is ready for the next statement. */
   readonly ended: Promise<number>
-  protected connection!: Connection
+  protected connection: Connection | undefined
   readonly #text: string
   #rows = 0
   #resolve!: (rows: number) => void
@@ -39,7 +39,7 @@ abstract class Statement {
   }
 
   protected get socket(): Socket {
-    return this.connection.stream as Socket
+    return this.connection!.stream as Socket
   }
 
   submit(connection: Connection): void {
@@ -65,9 +65,11 @@ abstract class Statement {
  * statement, it ignores them.
  */
 export class CopyIn extends Statement {
-  static begin(client: Client, text: string): CopyIn {
+  static async begin(client: Client, text: string): Promise<CopyIn> {
     const copy = new CopyIn(text)
     client.query(copy as never)
+    // pg gives no statement to a connection that is lost.
+    if (!copy.connection) await copy.ended
     return copy
   }
 

@@ -228,7 +228,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     const open = this.#opened()
     const { table } = open
     if (table === undefined) throw new TypeError('rows() needs table() before it')
-    open.copy ??= CopyIn.begin(this.#client, `copy ${table} (${columnsOf(table)}) from stdin`)
+    open.copy ??= await CopyIn.begin(this.#client, `copy ${table} (${columnsOf(table)}) from stdin`)
     open.lines += countLines(lines)
     await open.copy.write(lines)
   }

@@ -145,6 +145,8 @@ class SqliteCopy extends SqlCopy implements Copy {
   readonly #locks: DatabaseSync[] = []
   readonly #signal: AbortSignal | undefined
   readonly #Database: typeof DatabaseSync
+  /** Without links, so that a file has one lock for each firm whatever links lead to it. */
+  readonly #realPath: string
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
   /** Whether a transaction is open. Node before 22.16 cannot tell. */
@@ -162,6 +164,7 @@ class SqliteCopy extends SqlCopy implements Copy {
     this.#database = database
     this.#signal = signal
     this.#Database = Database
+    this.#realPath = realpathSync(path)
   }
 
   /** Read each time, because another run may have adopted a service since this one opened the file. */
@@ -194,8 +197,7 @@ class SqliteCopy extends SqlCopy implements Copy {
    * ends.
    */
   protected async lockFirm(firm: string): Promise<void> {
-    // The real path, so that a file has one lock for each firm whatever links lead to it.
-    const file = `${realpathSync(this.name)}.${BigInt(firm)}.lock`
+    const file = `${this.#realPath}.${BigInt(firm)}.lock`
     const lock = new this.#Database(file)
     try {
       // SQLite would also open a file that this user may only read, but such a lock keeps nobody out.

@@ -1,5 +1,6 @@
 /** A copy in PostgreSQL: the bytes of rows come back, and a ledger that is not whole stays out. */
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'
@@ -201,6 +202,22 @@ test('rolls back a ledger if PostgreSQL refuses the statement for its lines, and
   await copy.rollback()
   await staff.query(`alter table ${schema}.movements rename text to description`)
   expect(await read(copy, '8')).toBe(line)
+  await copy.close()
+})
+
+test('says that the connection was lost between two statements', async () => {
+  const { copy } = await newCopy()
+  await copy.begin('8')
+  await copy.table('movements')
+  const { rowCount } = await staff.query(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity
+     where datname = current_database() and application_name = 'grandlivre sync'`,
+  )
+  expect(rowCount).toBe(1)
+  await delay(100)
+  const line = lineOf('movements', { entry_id: '1', movement_id: '1' })
+  await expect(copy.rows(Buffer.from(line))).rejects.toThrow('connection')
+  await copy.rollback()
   await copy.close()
 })
 
