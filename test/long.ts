@@ -123,7 +123,7 @@ export const longRuns = {
   },
   random: {
     about:
-      'ledger files in 20 random orders and after 20 rounds of random changes: always the ledger of a fresh import',
+      'ledger files in 20 random orders, and 20 histories of random changes: always the ledger of a fresh import',
     env: { RANDOM_ROUNDS: '20' },
     node: vitest(
       'test/ledger/import-fec.test.ts',
@@ -191,6 +191,8 @@ interface LongRunResult {
   at: string
   commit: string
   minutes: number
+  /** Of the random data of its tests (test/support/changes/properties.ts). `SEED=7 npm run long -- histories` gives one. */
+  seed: string
   exitCode: number
   passed?: number
   failed?: number
@@ -207,7 +209,9 @@ function runAndRecord(name: string, program: Program, words: string[]): number {
   const isVitest = program.node[0]!.endsWith('vitest.mjs')
   const reporters = isVitest ? ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`] : []
   const started = Date.now()
-  const ended = runProgram(program, [...words, ...reporters])
+  // Other data in each run: the same data again would find nothing new.
+  const seed = process.env['SEED'] ?? String(started % 1_000_000)
+  const ended = runProgram({ ...program, env: { ...program.env, SEED: seed } }, [...words, ...reporters])
   const counts = existsSync(report) ? countsOf(report) : undefined
   // If the programs that it needs are missing, all tests of a run are skipped. The run then proves nothing.
   const exitCode = counts?.passed === 0 ? Math.max(ended, 1) : ended
@@ -215,6 +219,7 @@ function runAndRecord(name: string, program: Program, words: string[]): number {
     at: new Date(started).toISOString(),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
     minutes: Math.round((Date.now() - started) / 6000) / 10,
+    seed,
     exitCode,
     ...counts,
   }

@@ -5,6 +5,7 @@
  */
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
+import { inTransaction } from '../../db/pool.ts'
 import { queryValue } from '../../db/statement.ts'
 import { inParts } from '../../db/sweeping.ts'
 
@@ -23,9 +24,11 @@ export async function sweepChanges(
 ): Promise<{ forgotten: number; compacted: number }> {
   /** Repeats a statement that returns how many rows it removed, until it returns null. */
   const removed = (statement: string, before: number) =>
-    inParts(
-      stopped,
-      async () => (await queryValue<number | null>(database, statement, [before])) ?? undefined,
+    inParts(stopped, () =>
+      inTransaction(
+        database,
+        async (client) => (await queryValue<number | null>(client, statement, [before])) ?? undefined,
+      ),
     )
   const forgotten = await removed(
     `select nullif(forget_ledger_changes(to_timestamp($1 / 1000.0), ${rowsAtOnce}), 0)::int`,

@@ -18,8 +18,9 @@ function isListed(listed: Listed): string {
 }
 
 /**
- * Reads the list as JSON texts, ascending by id (docs/spec/ledgers.md#the-list). A single statement reads it, so all ledgers are in one state of the
- * database. The database writes the texts of 3,000 ledgers in 13 ms; as rows they would take 7 ms of the main thread.
+ * Reads the list as JSON texts, ascending by id (docs/spec/ledgers.md#the-list). A single statement reads it, so
+ * all ledgers are in one state of the database. The database writes the texts of 3,000 ledgers in 13 ms; as rows they
+ * would take 7 ms of the main thread.
  * @param held the tag of the list that the caller has. If it is still the tag, `lines` is null: the list is not
  *   written, which saves 11 of the 13 ms
  * @returns `tag`: 32 hexadecimal digits, equal only for equal lines
