@@ -235,8 +235,9 @@ export async function numberInParts<Client extends ClientBase>(
 }
 
 /**
- * Locks the subscription, numbers all committed events of its schema, and moves the position to the last event, whether
- * it matches or not. So what the subscription selects from now on applies only to events that are committed later.
+ * Numbers all committed events of the schema of a locked subscription, and moves the position to the last event, whether
+ * it matches or not. So what the subscription selects from now on applies only to events that are committed later. If
+ * the schema has no events, it does nothing.
  */
 export async function numberAll(client: ClientBase, subscriptionId: string, schemaId: string): Promise<void> {
   // The last id is read first: an event that is committed while the others are numbered is either numbered or left for

@@ -212,7 +212,7 @@ test('numbers jump once between epochs, whether events are numbered at once or e
       1,
     ])
   }
-  // Each promotion began one epoch.
+  // Each promotion began a new epoch.
   expect(new Set(epochs).size).toBe(4)
 })
 
