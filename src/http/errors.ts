@@ -66,8 +66,9 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
 }
 
 /**
- * For Hono's `onError`: answers an error that was thrown before the answer began, and logs it if it is a fault. An error
- * of any other class than AppError is a fault.
+ * For Hono's `onError`: answers an error that was thrown before the answer began. An error with a status of 500 or more is
+ * a fault and is logged, unless it announces maintenance or the stop of the process, or the client has left. An error of
+ * any other class than AppError becomes 503 if it says that something is missing, otherwise 500.
  */
 export function answerError(
   thrown: Error,

@@ -76,9 +76,9 @@ interface Declaration<Query extends z.ZodObject, Call> {
   summary: string
   description?: string
   /**
-   * A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. While a
-   * request with the parameter `wait` waits for a change, it holds no slot until the answer takes one, in turn, and its
-   * caller is checked again. The state that the answer shows is fixed when `answer` returns.
+   * A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. A request
+   * whose parameter `wait` is above 0 holds no slot until `answer` takes one, in turn. Its caller is checked again when
+   * `answer` returns, which fixes the state that the answer shows.
    */
   query: Query
   /**

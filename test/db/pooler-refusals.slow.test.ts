@@ -31,7 +31,7 @@ interface Refusal {
   options: Partial<PgBouncerOptions>
   /** Its auth_file has another login. */
   hasOtherLogin?: true
-  /** Uses up what the pooler has, with a client of the test. */
+  /** The statement with which a client of the test takes what the pooler has. */
   taken?: string
 }
 

@@ -3,7 +3,7 @@
  * what that leaves on the disk, and that the finished files are complete.
  *
  * By default there are three kills, of paused exports, and the test does not wait until a silence is noticed. With
- * KILLS (`npm run test:kills`: 30), larger exports run at full speed and are killed at any moment, and all waits are
+ * KILLS (`npm run long -- kills`: 30), larger exports run at full speed and are killed at any moment, and all waits are
  * real.
  */
 import { createHash } from 'node:crypto'

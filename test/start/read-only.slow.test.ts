@@ -97,7 +97,7 @@ test('deliveries and audit rows wait for a writable server, and use up no attemp
   })
 })
 
-test('on a server that takes no changes, each route that writes gives 503 even if the caller is admitted without a write', async () => {
+test('on a server that takes no changes, routes that write give 503 even if the caller is admitted without a write', async () => {
   const stage = await setReceivingStage()
   endings.push(() => stage.close())
   const { id } = await stage.subscribe('/hook')

@@ -68,7 +68,7 @@ describe.each(routes)('the route of %s', (name, own) => {
     const get = await ask()
     const head = await ask({}, {}, 'HEAD')
     expect([head.status, head.bytes.length]).toEqual([200, 0])
-    // Digests that are not kept have no ETag before they are computed (blocks.test.ts).
+    // Digests that are not kept have no ETag before they are computed (changes/blocks.test.ts).
     const compared = ['content-type', 'content-disposition', 'vary', 'cache-control']
     for (const header of name === 'movements/blocks' ? compared : [...compared, 'etag'])
       expect(head.headers[header], header).toBe(get.headers[header])
