@@ -26,9 +26,12 @@ test('a waiting delivery is sent again without the events of an erased folder; t
     { postUrl: `${stage.receiver.url}/firm`, onEvents: ['document'] },
     firm,
   )
-  await publish(['kept-1', 'kept-2'], sameFirm.folderId)
-  await publish(['secret-3'], first.folderId)
-  await publish(['kept-4'], sameFirm.folderId)
+  await stage.publish([
+    documentEvent('kept-1', sameFirm.folderId),
+    documentEvent('kept-2', sameFirm.folderId),
+    documentEvent('secret-3', first.folderId),
+    documentEvent('kept-4', sameFirm.folderId),
+  ])
   await until(() => stage.receiver.requests('/firm').length > 0)
   await publish(['secret-5'], first.folderId)
   const waits = await stage.sql(
@@ -64,7 +67,7 @@ const erase = async (folderId: string) => {
 }
 const stored = (path: string) =>
   stage.sql(
-    `select d.state, d.is_replay, d.first_sequence, d.last_sequence, convert_from(d.body, 'UTF8') as body
+    `select d.state, d.attempts, d.is_replay, d.first_sequence, d.last_sequence, convert_from(d.body, 'UTF8') as body
      from grandlivre.deliveries d join grandlivre.subscriptions s on s.id = d.subscription_id
      where s.post_url like $1 order by d.id`,
     [`%${path}`],
@@ -87,9 +90,13 @@ async function failing(path: string, headers: Record<string, string>): Promise<{
 test('a body about a hidden folder is not sent, even before the folder is erased', async () => {
   await bringBack(first.folderId)
   const { path } = await failing('/hidden', firm)
-  await publish(['hidden-a'], sameFirm.folderId)
-  await publish(['hidden-secret'], first.folderId)
-  await until(async () => (await stored(path)).some(({ body }) => body.includes('hidden-a')))
+  await stage.publish([
+    documentEvent('hidden-a', sameFirm.folderId),
+    documentEvent('hidden-secret', first.folderId),
+  ])
+  // Its first attempt has ended: nothing of it is sent later.
+  await until(async () => (await stored(path))[0]?.attempts === 1)
+  expect((await stored(path))[0].body).toContain('hidden-secret')
   await hide(first.folderId)
   const before = stage.receiver.requests(path).length
   stage.receiver.behave(path, answerWith(204))

@@ -60,7 +60,7 @@ test('seed --folders makes firms with different, balanced ledgers and one firm t
 test('--firms needs --folders, which refuses 0 and the options for one folder', async () => {
   const refusal = async (...words: string[]) =>
     (await cli(database.ownerUrl, 'seed', '--movements', '10', ...words)).error
-  expect(await refusal('--firms', '2')).toContain('give --folders, too')
+  expect(await refusal('--firms', '2')).toContain('--firms and --partner need --folders')
   expect(await refusal('--folders', '2', '--replace')).toContain('--replace is for one folder')
   expect(await refusal('--folders', '0')).toContain('a number from 1 to 10000')
 })

@@ -54,7 +54,7 @@ const needList: ShownList<{ name: string; state: string; error: unknown }> = {
     // Without the stack of the error.
     Why: ({ error }) => ({
       foreign: error instanceof Error ? error.message : String(error ?? ''),
-      most: 1_000,
+      most: 4_000,
     }),
   },
 }
