@@ -19,6 +19,7 @@ concurrently(withRealTiming)(
   'another process finishes the exports of processes killed at 10, 50 and 90 %',
   async (stage) => {
     const victims = await killedAt(stage, [0.1, 0.5, 0.9])
+    for (const { seen } of victims) expect(seen[0]!.rows).toBeLessThan(seen[0]!.rowsTotal!)
     expect((await stage.stored()).length).toBe(3)
     // The gate stops the successor long before the rows that the killed processes reached. The successor renews twice
     // before it may continue.

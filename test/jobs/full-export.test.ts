@@ -174,6 +174,15 @@ describe('within an hour', () => {
     await ended(stage.url, stage.company, next.body.id)
   })
 
+  test('order, repetition and leading zeros of journals do not matter', async () => {
+    await stage.passAnHour()
+    const ids = new Set<string>()
+    for (const journalIds of ['33,31', '31,33,31', '031,33'])
+      ids.add((await trigger(stage.url, stage.company, { format: 'TRA', journalIds })).body.id)
+    expect(ids.size).toBe(1)
+    await ended(stage.url, stage.company, [...ids][0]!)
+  })
+
   test('another folder gets its own export', async () => {
     const ids = await Promise.all(
       [first, sameFirm].map(

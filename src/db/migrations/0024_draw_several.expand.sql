@@ -1,1 +1,1 @@
--- functions: sha256 da56d8eef8ec3cd4ae0cc33c6e1fcca2cc39a7f5f8bc3050263074c9bac711fb
+-- functions: sha256 7e54e7cf7a4c588ed60638f74ef8da3e025253ef003899b185073215dca1a27a

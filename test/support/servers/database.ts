@@ -27,7 +27,10 @@ const closeTimeoutMs = 30_000
 export async function createTestDatabase({ template = templateName } = {}): Promise<TestDatabase> {
   const server = inject('databaseServer')
   const name = `test_${randomBytes(6).toString('hex')}`
-  ownersPool ??= new pg.Pool({ connectionString: server.ownerUrl, max: 2, allowExitOnIdle: true })
+  ownersPool ??= new pg.Pool({ connectionString: server.ownerUrl, max: 2, allowExitOnIdle: true }).on(
+    'error',
+    () => {},
+  )
   const owners = ownersPool
   await owners.query(`create database ${name} template ${template} strategy file_copy`)
   return {

@@ -3,7 +3,7 @@
 
 -- SHA-256 of the UTF-8 text of a JSON array of strings and nulls: the hash of the row before, then the columns of this
 -- row. JSON keeps the columns apart, whatever they contain. The time is in seconds with six decimals, in any time zone of
--- the session. src/audit/row-hash.ts computes the same.
+-- the session. src/audit/verify.ts computes the same.
 create or replace function audit_hash(previous bytea, of_row audit_rows) returns bytea
   language sql stable
   return sha256(convert_to(array_to_json(array[

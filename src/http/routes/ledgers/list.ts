@@ -140,7 +140,8 @@ export function listedFor({ c, principal }: Pick<TokenCall<unknown>, 'c' | 'prin
   const { schemaId, firmId } = principal
   const folderId = c.get('folderId')
   const withEmployees = opensEmployees(principal)
-  return { schemaId, withEmployees, ...(folderId === undefined ? { firmId } : { folderId }) }
+  if (folderId === undefined) return { schemaId, withEmployees, firmId }
+  return { schemaId, withEmployees, folderId, ...(principal.level === 'firm' ? { ofFirm: firmId } : {}) }
 }
 
 /** The body, made once for all requests that share the read. */

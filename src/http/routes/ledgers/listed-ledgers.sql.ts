@@ -4,17 +4,18 @@ import { idLiteral, textLiteral } from '../../../db/literal.ts'
 import { askInTenant } from '../../../db/pool.ts'
 import { cursorExpression, renderingOf } from '../../../ledger/changes/cursor.sql.ts'
 
-/** One folder, or all folders of a firm. */
+/** All folders of a firm, or one folder: that of a company token, or the one that a firm token names. */
 export type Listed = { schemaId: string; withEmployees: boolean } & (
   | { firmId: string }
-  | { folderId: string }
+  | { folderId: string; ofFirm?: string }
 )
 
 /** An SQL condition on a row `f` of folders. */
 function isListed(listed: Listed): string {
-  const ids =
-    'folderId' in listed ? `f.id = ${idLiteral(listed.folderId)}` : `f.firm_id = ${idLiteral(listed.firmId)}`
-  return `f.schema_id = ${idLiteral(listed.schemaId)} and ${ids}`
+  const firmId = 'folderId' in listed ? listed.ofFirm : listed.firmId
+  const firm = firmId === undefined ? '' : `and f.firm_id = ${idLiteral(firmId)}`
+  const folder = 'folderId' in listed ? `and f.id = ${idLiteral(listed.folderId)}` : ''
+  return `f.schema_id = ${idLiteral(listed.schemaId)} ${firm} ${folder}`
 }
 
 /**
