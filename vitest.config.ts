@@ -24,7 +24,7 @@ const longest = [
   'packages/partner/test/cli/pull/pull.test.ts',
   'packages/partner/test/client/stream.test.ts',
   'test/http/ledgers/changes.test.ts',
-  'packages/partner/test/client/ledgers/ledgers.test.ts',
+  'packages/partner/test/client/ledgers/ledgers.slow.test.ts',
   'test/http/changes/every-change.test.ts',
   'test/http/changes/since.test.ts',
   'test/http/movements/entry.test.ts',

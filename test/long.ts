@@ -158,7 +158,7 @@ export const longRuns = {
       '200 waiting requests for each of a revoked token, a disconnected partner and an expired session: none gets what was ' +
       'committed after the revocation',
     env: { REVOCATIONS: '200' },
-    node: vitest('test/auth/revocation.test.ts'),
+    node: vitest('test/auth/revocation.slow.test.ts'),
     minutes: 10,
   },
   rotations: {
