@@ -325,7 +325,7 @@ describe('the start of the audit', () => {
   test('stays unchanged if neither key has signed it', async () => {
     await signedBy(randomBytes(32))
     expect((await rotate(fresh, testMasterKey)).out).toContain(
-      'The start of the audit is signed with neither key, and was left so',
+      'The start of the audit is signed with neither key, and keeps its signature',
     )
     expect(await complaintOf(fresh)).toContain('is not signed with this MASTER_KEY')
   })
