@@ -76,8 +76,12 @@ export async function receive(
   const take = async (part: LedgerPart) => {
     if (part.kind === 'ledger') {
       underWay ??= {
-        ...{ begun: part, entries: outside.get(part.society) ?? [], startedAt: performance.now() },
-        ...{ rows_before: 0, rows_after: 0, tables: 0 },
+        begun: part,
+        entries: outside.get(part.society) ?? [],
+        startedAt: performance.now(),
+        rows_before: 0,
+        rows_after: 0,
+        tables: 0,
       }
       await begin(copy, part, underWay)
     } else if (part.kind === 'table') {

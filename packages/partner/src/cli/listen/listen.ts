@@ -41,10 +41,7 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
     const ledger = call.ledger()
     const { removeLeftBehind, subscribe, unsubscribe } = subscriptionsOf(ledger, access, call.env)
     const removed = await removeLeftBehind(signal)
-    if (removed > 0)
-      terminal.note(
-        `Deleted ${removed} ${removed === 1 ? 'subscription' : 'subscriptions'} that a killed listen left.`,
-      )
+    if (removed > 0) terminal.note(`Deleted subscriptions that a killed listen left: ${removed}`)
     const subscription = await subscribe(kinds, folders, signal)
     const quit = new AbortController()
     const ending = AbortSignal.any([signal, quit.signal])

@@ -68,7 +68,7 @@ export class CopyIn extends Statement {
   static async begin(client: Client, text: string): Promise<CopyIn> {
     const copy = new CopyIn(text)
     client.query(copy as never)
-    // pg gives no statement to a connection that is lost.
+    // No other statement of the client is running, so pg submits this one at once, unless the connection is lost.
     if (!copy.connection) await copy.ended
     return copy
   }

@@ -249,7 +249,7 @@ describe('the subscription of listen', () => {
       JSON.stringify({ ...note, id: ofContainer.id, pid: process.pid }),
     )
     const next = await listening('/next')
-    expect(next.written.error).toContain('Deleted 2 subscriptions that a killed listen left.')
+    expect(next.written.error).toContain('Deleted subscriptions that a killed listen left: 2')
     const ids = (await pullOnly()).map(({ id }) => id)
     expect([ids.length, ids.includes(left!.id), ids.includes(program.id)]).toEqual([3, false, true])
     next.press('q')
