@@ -197,6 +197,8 @@ describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role',
       const service = await start(
         { ownerUrl: isMain ? proxy.url : url },
         isMain ? {} : { exportDatabaseUrl: proxy.url },
+        // A server that is slow because the machine is busy is not away.
+        { timing: { ...defaultTiming, replica: { ...defaultTiming.replica, silentMs: 10_000 } } },
       )
       expect(await missing(service)).toBe('')
       proxy.redirectTo(bouncer.through(url))

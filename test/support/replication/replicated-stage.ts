@@ -11,8 +11,11 @@ import { startReplication } from './standby.ts'
 
 export type ReplicatedStage = Awaited<ReturnType<typeof setReplicatedStage>>
 
-/** Threads look at the replica often, so that tests need not wait for that. */
-const quick: Timing = { ...defaultTiming, replica: { ...defaultTiming.replica, leftMs: 200 } }
+/** Threads look at the replica often, so tests need not wait for that; a replica on a busy machine is not silent. */
+const quick: Timing = {
+  ...defaultTiming,
+  replica: { ...defaultTiming.replica, silentMs: 10_000, leftMs: 200 },
+}
 
 /** @param exportUrl by default the address of the standby */
 export async function setReplicatedStage(
