@@ -24,9 +24,9 @@ import type { Config } from '../config.ts'
 import { type Address, asAddress } from './address.ts'
 import { type Actor, connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded/embedded.ts'
-import { checkServerVersion, checkVersion, type MigrateOptions, migrate } from './migrations/migrate.ts'
+import { checkVersion, type MigrateOptions, migrate, migrateThrough } from './migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
-import { singleConnection, withStartupOptions } from './pool.ts'
+import { noLimit, singleConnection, withStartupOptions } from './pool.ts'
 import { queryRow, queryValue } from './statement.ts'
 
 /** The addresses of a database. */
@@ -175,12 +175,10 @@ async function openServer(
     const isChecked = await checkDirect().then(() => true, unlessRoleIsYetToCome)
     if (isChecked) await checkRequests()
     let applied: number[] = []
-    const client = await connectTo(asAddress(ownerUrl), setting, 'owner')
+    const client = await connectTo(asAddress(ownerUrl), setting, 'owner', 'grandlivre migrate', noLimit)
     try {
-      await checkServerVersion(client, setting)
-      await refuseStandby(client, setting)
-      const mayMigrate = opening.migrates !== false && (await mayMigrateHere(client))
-      if (mayMigrate) applied = await migrate(ownerUrl, { setting, ...opening })
+      const mayMigrate = (await readServerOfOwner(client, setting)).mayMigrate && opening.migrates !== false
+      if (mayMigrate) applied = await migrateThrough(client, opening)
       await ensureMembership(client, setting)
       if (!mayMigrate) await checkVersion(directUrl, { setting, ...opening })
     } finally {
@@ -205,9 +203,15 @@ function unlessRoleIsYetToCome(error: Error): false {
   return false
 }
 
-async function connectTo(address: Address, name: string, actor: Actor): Promise<pg.Client> {
+async function connectTo(
+  address: Address,
+  name: string,
+  actor: Actor,
+  applicationName = 'grandlivre check',
+  answerMs?: number,
+): Promise<pg.Client> {
   try {
-    const client = singleConnection(address, 'grandlivre check')
+    const client = singleConnection(address, applicationName, answerMs)
     return await connectSafely(client, { actor, isPooled: address.isPooled })
   } catch (error) {
     if (error instanceof UnsafeConnection) throw new UnsafeConnection(error.causes, name)
@@ -217,23 +221,31 @@ async function connectTo(address: Address, name: string, actor: Actor): Promise<
   }
 }
 
-/** @throws {Error} if the server accepts no changes */
-async function refuseStandby(client: pg.Client, setting: string): Promise<void> {
-  if (!(await queryValue<boolean>(client, 'select pg_is_in_recovery()'))) return
-  throw new Error(
-    `${setting} leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote it ` +
-      `(pg_ctl promote) and try again. Otherwise set ${setting} to the address of the primary.`,
-  )
-}
+/** Since PostgreSQL 16, `set role` needs a grant of its own. The statements of migrations use its syntax. */
+const serverVersionMin = 16
 
-/** True for the owner of the schema, or, if there is no schema, for a login that may create it. */
-function mayMigrateHere(client: pg.Client): Promise<boolean> {
-  return queryValue(
+/**
+ * Whether the login may migrate: it owns the schema or, if there is no schema, it may create it.
+ * @throws {Error} if the server is too old, or accepts no changes
+ */
+async function readServerOfOwner(client: pg.Client, setting: string): Promise<{ mayMigrate: boolean }> {
+  const server = (await queryRow<{ version: string; isStandby: boolean; mayMigrate: boolean }>(
     client,
-    `select coalesce(
-       (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
-       has_database_privilege(current_database(), 'CREATE'))`,
-  )
+    `select current_setting('server_version') as version, pg_is_in_recovery() as "isStandby",
+       coalesce(
+         (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
+         has_database_privilege(current_database(), 'CREATE')) as "mayMigrate"`,
+  ))!
+  if (Number.parseInt(server.version, 10) < serverVersionMin)
+    throw new Error(
+      `The server of ${setting} is PostgreSQL ${server.version}; version 16 or newer is needed.`,
+    )
+  if (server.isStandby)
+    throw new Error(
+      `${setting} leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote it ` +
+        `(pg_ctl promote) and try again. Otherwise set ${setting} to the address of the primary.`,
+    )
+  return server
 }
 
 /**

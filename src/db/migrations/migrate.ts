@@ -57,9 +57,6 @@ const migrationLock = 7_301_001
 const lockNotAvailable = '55P03'
 const deadlockDetected = '40P01'
 
-/** Since PostgreSQL 16, `set role` needs a grant of its own. The statements below use its syntax. */
-const serverVersionMin = 160_000
-
 /**
  * Called for each step that may take long while a database is opened. `doing` is `migrating, step 3 of 7`, with the
  * file of the step, or says what the process waits for.
@@ -92,43 +89,42 @@ export interface MigrateOptions {
  * @throws {Error} if the connection is not safe (checked before any lock), the database needs newer code, or another
  *   process keeps the lock, with the remedy
  */
-export async function migrate(ownerUrl: string, options: MigrateOptions = {}): Promise<number[]> {
-  const {
-    folder,
-    lockMs = limits.migrationLockMs,
-    setting = 'DATABASE_URL',
-    check = async () => {},
-    onStep = silently,
-  } = options
+export function migrate(ownerUrl: string, options?: MigrateOptions): Promise<number[]> {
+  return withClient(ownerUrl, 'owner', (client) => migrateThrough(client, options))
+}
+
+/**
+ * Like `migrate`. Keeps the lock of the migrations, which the end of the connection releases.
+ * @param client of the owner, without a time limit for statements
+ */
+export async function migrateThrough(client: pg.Client, options: MigrateOptions = {}): Promise<number[]> {
+  const { folder, lockMs = limits.migrationLockMs, check = async () => {}, onStep = silently } = options
   const files = await readSchemaFiles(folder)
-  return withClient(ownerUrl, 'owner', async (client) => {
-    await checkServerVersion(client, setting)
-    await lockMigrations(client, lockMs, onStep)
-    const applied = await appliedMigrations(client)
-    refuseContracted(applied, files)
-    await check(client)
-    if (newestOf(applied) > files.version) return []
-    const isNew = applied.length === 0
-    if (isNew) await refuseForeign(client)
-    else refuseOlderThanReleases(applied, files)
-    const missing = missingMigrations(isNew ? files.held : applied, files)
-    const isCurrent = !isNew && missing.length === 0
-    const run = [...(isNew ? files.start : []), ...missing, ...(missing.length > 0 ? files.functions : [])]
-    const versions = [...(isNew ? files.held : []), ...missing].map(({ version }) => version)
-    let step = inSteps(run.length + 1, silently)
-    if (!isCurrent)
-      await inBriefWaits(client, onStep, async () => {
-        step = inSteps(run.length + 1, onStep)
-        await apply(client, run, step)
-        await record(client, missing, versions)
-        await check(client)
-      })
-    // Granted at each start: a backup may be restored without privileges, and a process of 0.3.0 may end before it
-    // grants.
-    await client.query('grant select on grandlivre.migrations to grandlivre_service')
-    await step('the tables of the queue', () => installQueue(client))
-    return versions
-  })
+  await lockMigrations(client, lockMs, onStep)
+  const applied = await appliedMigrations(client)
+  refuseContracted(applied, files)
+  await check(client)
+  if (newestOf(applied) > files.version) return []
+  const isNew = applied.length === 0
+  if (isNew) await refuseForeign(client)
+  else refuseOlderThanReleases(applied, files)
+  const missing = missingMigrations(isNew ? files.held : applied, files)
+  const isCurrent = !isNew && missing.length === 0
+  const run = [...(isNew ? files.start : []), ...missing, ...(missing.length > 0 ? files.functions : [])]
+  const versions = [...(isNew ? files.held : []), ...missing].map(({ version }) => version)
+  let step = inSteps(run.length + 1, silently)
+  if (!isCurrent)
+    await inBriefWaits(client, onStep, async () => {
+      step = inSteps(run.length + 1, onStep)
+      await apply(client, run, step)
+      await record(client, missing, versions)
+      await check(client)
+    })
+  // Granted at each start: a backup may be restored without privileges, and a process of 0.3.0 may end before it
+  // grants.
+  await client.query('grant select on grandlivre.migrations to grandlivre_service')
+  await step('the tables of the queue', () => installQueue(client))
+  return versions
 }
 
 /**
@@ -260,14 +256,6 @@ function refuseContracted(applied: readonly AppliedMigration[], { version: code 
     `The database is at version ${newestOf(applied)} and this code knows versions up to ${code}; version ${needed} ` +
       `removed what this code needs. Start the newer code that migrated it, or restore a backup from before version ${needed}.`,
   )
-}
-
-/** @throws {Error} if the server is too old */
-export async function checkServerVersion(client: pg.Client, setting: string): Promise<void> {
-  const number = await queryValue<number>(client, `select current_setting('server_version_num')::int`)
-  if (number >= serverVersionMin) return
-  const version = await queryValue<string>(client, 'show server_version')
-  throw new Error(`The server of ${setting} is PostgreSQL ${version}; version 16 or newer is needed.`)
 }
 
 /**
