@@ -15,7 +15,7 @@ test.each([
   ['four billion above the last id', '8000000000000', '2026-01-01T00:01:00Z', 8_004_000_000_000n],
   ['four billion above the last id even if the clock is behind', '0', '2020-01-01T00:00:00Z', 4_000_000_000n],
 ])('new ids begin %s, plus a random distance below 2^40', async (_, last, at, least) => {
-  const found = await Promise.all(Array.from({ length: 20 }, () => beyondLost(last, at)))
+  const found = await Array.fromAsync({ length: 20 }, () => beyondLost(last, at))
   const distances = found.map((beyond) => beyond - least)
   expect(distances.filter((distance) => distance < 0n || distance >= 2n ** 40n)).toEqual([])
   expect(new Set(distances).size).toBe(20)

@@ -1,25 +1,6 @@
 import { expect, test } from 'vitest'
 import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
-import {
-  caeLine,
-  cgnLine,
-  createdCgnLine,
-  crrLine,
-  devLines,
-  etbLine,
-  exoLine,
-  headerLine,
-  jalLine,
-  mdpLine,
-  mdrLine,
-  ps1Line,
-  ps2Line,
-  ps3Line,
-  ps5Line,
-  ribLine,
-  satLine,
-  tvaLine,
-} from '../../../src/formats/tra/records.ts'
+import * as records from '../../../src/formats/tra/records.ts'
 import { collectiveAccounts } from '../../../src/formats/tra/third-parties.ts'
 import { folder } from '../../support/imports/small-tra.ts'
 
@@ -80,10 +61,10 @@ const bank = {
   ...{ journalId: '1', journalName: 'Banque', journalCode: 'BQ', isDefault: true },
 }
 
-const records: [what: string, line: Buffer, texts: Record<number, string>, length?: number][] = [
+const examples: [what: string, line: Buffer, texts: Record<number, string>, length?: number][] = [
   [
     'HEADER',
-    headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre & Associés'),
+    records.headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre & Associés'),
     {
       1: '***S5EXPDOSETE',
       18: '0101190001011900011',
@@ -94,7 +75,7 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ],
   [
     'PS1, with the fields of docs/spec/tra.md#ps1',
-    ps1Line(folder),
+    records.ps1Line(folder),
     {
       1: '***PS1Soci\xe9t\xe9 B\xe9r\xe9nice',
       42: 'DES \xc9RABLES',
@@ -110,7 +91,7 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ],
   [
     'PS2: lengths within their bounds, five axes',
-    ps2Line(
+    records.ps2Line(
       { general: 20, thirdParty: 0 },
       [
         { codeLength: 2, defaultSectionCode: 'SIEGE' },
@@ -122,29 +103,29 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ],
   [
     'PS3: the opening journal and collectives',
-    ps3Line('AN', collectives),
+    records.ps3Line('AN', collectives),
     { 1: '***PS3', 75: 'AN', 84: '411000', 101: '401000' },
   ],
-  ['PS3 of a folder without them', ps3Line(null, new Map()), { 1: '***PS3' }],
+  ['PS3 of a folder without them', records.ps3Line(null, new Map()), { 1: '***PS3' }],
   [
     'PS5: the accounts of differences of exchange',
-    ps5Line('476000', '477000', false),
+    records.ps5Line('476000', '477000', false),
     { 1: '***PS5EUR2X', 15: '476000', 32: '477000', 49: '6,55957', 71: '00107-' },
   ],
   [
     'EXO: closed, opened in detail',
-    exoLine({ ...exercice, ...closedBy, closedOn: '2024-03-31' }, 1),
+    records.exoLine({ ...exercice, ...closedBy, closedOn: '2024-03-31' }, 1),
     { 1: '***EXO0010101202331122023CDE', 32: 'Exercice au 31122023', 67: 'H', 70: '31032024' },
   ],
   [
     'EXO: open, opened by sums',
-    exoLine({ ...exercice, ...closedBy, lettering: 'MULTI', closedOn: null }, 12),
+    records.exoLine({ ...exercice, ...closedBy, lettering: 'MULTI', closedOn: null }, 12),
     { 1: '***EXO0120101202331122023OUV', 32: 'Exercice au 31122023', 67: 'OAN' },
     77,
   ],
   [
     'ETB: the folder, with the whole street',
-    etbLine(folder),
+    records.etbLine(folder),
     {
       1: '***ETB001Soci\xe9t\xe9 B\xe9r\xe9nice',
       45: '12 bis RUE DES \xc9RABLES',
@@ -154,64 +135,76 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
       194: 'FRA',
     },
   ],
-  ['MDP: a code aligned to the right', mdpLine('CB'), { 1: '***MDP CBCarte Bleue', 45: ' CB', 51: '--' }],
-  ['MDP: an unknown mode is a cheque', mdpLine('TIP'), { 1: '***MDPCHQCh\xe8que', 45: 'CHQ', 51: '--' }],
-  ['MDR', mdrLine('CB'), { 1: '***MDRCB Carte Bleue', 45: 'ECR  0', 54: ' 1', 82: ' CB100,00' }],
+  [
+    'MDP: a code aligned to the right',
+    records.mdpLine('CB'),
+    { 1: '***MDP CBCarte Bleue', 45: ' CB', 51: '--' },
+  ],
+  [
+    'MDP: an unknown mode is a cheque',
+    records.mdpLine('TIP'),
+    { 1: '***MDPCHQCh\xe8que', 45: 'CHQ', 51: '--' },
+  ],
+  ['MDR', records.mdrLine('CB'), { 1: '***MDRCB Carte Bleue', 45: 'ECR  0', 54: ' 1', 82: ' CB100,00' }],
   ['REG', new LineWriter(layouts.REG).line(), { 1: '***REGFRAFrance' }, 44],
   [
     'TVA',
-    tvaLine('TR', 550),
+    records.tvaLine('TR', 550),
     { 1: '***TVATR TVA 5,50 %', 45: `FRA${right('5,50', 10)}${right('5,50', 10)}` },
   ],
   [
     'SAT',
-    satLine('ATELIER', 'Atelier « Nord »', 2),
+    records.satLine('ATELIER', 'Atelier « Nord »', 2),
     { 1: '***SATATELIER', 24: 'Atelier \xab Nord \xbb', 59: 'A2' },
     61,
   ],
   [
     'CRR',
-    crrLine({ producerId: '1', number: '281830', name: 'Amortissements' }),
+    records.crrLine({ producerId: '1', number: '281830', name: 'Amortissements' }),
     { 1: '***CRR281830', 24: 'Amortissements', 59: 'GE1' },
   ],
   [
     'CGN: an expense, open to the axes of the folder',
-    cgnLine(account, false, 2),
+    records.cgnLine(account, false, 2),
     { 1: '***CGN607000', 24: 'Achats', 59: 'CHA--XX---' },
   ],
   [
     'CGN: with six axes, to five',
-    cgnLine(account, false, 6),
+    records.cgnLine(account, false, 6),
     { 1: '***CGN607000', 24: 'Achats', 59: 'CHA--XXXXX' },
   ],
   [
     'CGN: a debtor, lettered and closed',
-    cgnLine({ ...account, number: '416000', closed: true }, false, 2),
+    records.cgnLine({ ...account, number: '416000', closed: true }, false, 2),
     { 1: '***CGN416000', 24: 'Achats', 59: 'TIDX------', 349: 'X' },
   ],
   [
     'CGN: a collective',
-    cgnLine({ ...account, number: '401' }, true, 2),
+    records.cgnLine({ ...account, number: '401' }, true, 2),
     { 1: '***CGN401', 24: 'Achats', 59: 'COF-------', 350: 'X' },
   ],
   [
     'CGN: without a visible name',
-    cgnLine({ ...account, name: '\t\n' }, false, 0),
+    records.cgnLine({ ...account, name: '\t\n' }, false, 0),
     { 1: '***CGN607000', 24: '607000', 59: 'CHA-------' },
   ],
   [
     'CGN: with its correspondence',
-    cgnLine({ ...account, correspondanceAccount: { producerId: '2', number: '281', name: '' } }, false, 0),
+    records.cgnLine(
+      { ...account, correspondanceAccount: { producerId: '2', number: '281', name: '' } },
+      false,
+      0,
+    ),
     { 1: '***CGN607000', 24: 'Achats', 59: 'CHA-------', 259: '281' },
   ],
   [
     'CGN: a collective that the folder does not have',
-    createdCgnLine({ id: null, number: '421000', name: 'Personnel' }),
+    records.createdCgnLine({ id: null, number: '421000', name: 'Personnel' }),
     { 1: '***CGN421000', 24: 'Personnel', 59: 'COS-------', 350: 'X' },
   ],
   [
     'CAE: a company, with its first contact',
-    caeLine({ ...third, number: '401DUPONT', company }, { code: '401DUPONT', collective: '4010' }),
+    records.caeLine({ ...third, number: '401DUPONT', company }, { code: '401DUPONT', collective: '4010' }),
     {
       1: '***CAE401DUPONT',
       24: 'Dupont & Fils',
@@ -231,28 +224,28 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ],
   [
     'CAE: an employee',
-    caeLine({ ...third, number: '42100001', employee }, { code: '42100001', collective: '421000' }),
+    records.caeLine({ ...third, number: '42100001', employee }, { code: '42100001', collective: '421000' }),
     { 1: '***CAE42100001', 24: 'Dupont & Fils', 59: 'SALX421000', 486: '-', 490: '+333', 620: 'Ana\xefs' },
   ],
   [
     'CAE without details: mandatory fields stay blank',
-    caeLine({ ...third, number: '4010' }, { code: '4010', collective: '4010' }),
+    records.caeLine({ ...third, number: '4010' }, { code: '4010', collective: '4010' }),
     { 1: '***CAE4010', 24: 'Dupont & Fils', 59: 'FOUX4010', 486: '-' },
     545,
   ],
   [
     'JAL: of a bank',
-    jalLine(journal, 'LOG'),
+    records.jalLine(journal, 'LOG'),
     { 1: '***JALLOGJournal', 45: 'BQE', 54: '512000', 74: '-', 495: 'X' },
   ],
   [
     'JAL: of another type, without its counterpart',
-    jalLine({ ...journal, type: 'A_EXT', locked: false }, 'X'),
+    records.jalLine({ ...journal, type: 'A_EXT', locked: false }, 'X'),
     { 1: '***JALX', 10: 'Journal', 45: 'OD', 54: ' '.repeat(17), 74: '-', 516: 'X' },
   ],
   [
     'RIB: split into its parts',
-    ribLine(bank, 1),
+    records.ribLine(bank, 1),
     {
       1: '***RIB512000',
       24: '     1X30004005120001012345X78',
@@ -262,26 +255,26 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
       242: '0001012345X',
     },
   ],
-  ...[null, '', '30004', 'n/a'].map((rib): (typeof records)[number] => [
+  ...[null, '', '30004', 'n/a'].map((rib): (typeof examples)[number] => [
     `RIB: ${rib} is not one`,
-    ribLine({ ...bank, rib, account: null, isDefault: false }, 12),
+    records.ribLine({ ...bank, rib, account: null, isDefault: false }, 12),
     { 1: '***RIB', 24: '    12-', 119: 'BNPAFRPPXXX', 157: '---FR7630004005120001012345X78' },
   ]),
 ]
 
-test.each(records)('the record is written: %s', (_, line, texts, length) => {
+test.each(examples)('the record is written: %s', (_, line, texts, length) => {
   expect(text(line)).toBe(laidOut(texts, length))
 })
 
 test('a CGN record refuses a number of 18 digits', () => {
-  expect(() => cgnLine({ ...account, number: '607000000000000018' }, false, 0)).toThrow(
+  expect(() => records.cgnLine({ ...account, number: '607000000000000018' }, false, 0)).toThrow(
     'CGN.CODE of a TRA file',
   )
 })
 
 test('DEV records list euro, franc, then the currencies of entries', () => {
   const rates = { USD: '0.923400', EUR: '1', JPY: '0.006100' }
-  const lines = devLines(new Map(Object.entries(rates))).map(text)
+  const lines = records.devLines(new Map(Object.entries(rates))).map(text)
   const dev = (code: string, name: string, decimals: string, parity: string, mark: string) =>
     laidOut({
       1: `***DEV${code}${name}`,

@@ -148,8 +148,9 @@ describe('a request for many ledgers', () => {
     async () => {
       const secret = await stage.staff.thirdParty('FOUR')
       const all = Object.entries(folders)
-      const callers = await Promise.all(
-        [['first', 'sameFirm'], ['first'], ['otherFirm'], ['otherTenant']].map(async (own) => {
+      const callers = await Array.fromAsync(
+        [['first', 'sameFirm'], ['first'], ['otherFirm'], ['otherTenant']],
+        async (own) => {
           const of = folders[own[0] as keyof typeof folders]
           const token = await stage.staff.token('FOUR', own.length === 1 ? 'api' : 'firm', of)
           const headers = credentials(token, secret)
@@ -158,7 +159,7 @@ describe('a request for many ledgers', () => {
           const ids = all.filter(([label]) => own.includes(label)).map(([, { folderId }]) => folderId)
           expect(listed.map(({ society }) => society)).toEqual(ids)
           return { own, ids, headers, listed }
-        }),
+        },
       )
       const cursors = callers.flatMap(({ listed }) => listed.map(({ cursor }) => cursor))
       const ledger = fc.record(

@@ -1,26 +1,7 @@
 /** A small valid TRA file, line by line, in which tests plant problems. */
 import type { JournalType } from '../../../src/formats/items/journal.ts'
 import { bareLine, LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
-import {
-  caeLine,
-  cgnLine,
-  createdCgnLine,
-  crrLine,
-  devLines,
-  etbLine,
-  exoLine,
-  headerLine,
-  jalLine,
-  mdpLine,
-  mdrLine,
-  ps1Line,
-  ps2Line,
-  ps3Line,
-  ps5Line,
-  ribLine,
-  satLine,
-  tvaLine,
-} from '../../../src/formats/tra/records.ts'
+import * as records from '../../../src/formats/tra/records.ts'
 import { collectiveAccounts } from '../../../src/formats/tra/third-parties.ts'
 
 const address = {
@@ -103,7 +84,7 @@ const bank = {
 }
 
 const journal = (name: string, code: string, type: JournalType, counterpart?: string) =>
-  jalLine(
+  records.jalLine(
     {
       id: code,
       name,
@@ -177,35 +158,35 @@ export const purchase: SmallEntryLine = { account: '607000', debit: 100_000n }
 export function smallParameters(): Buffer[] {
   const axis = { codeLength: 6, defaultSectionCode: 'SIEGE' }
   return [
-    headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre'),
-    ps1Line(folder),
-    ps2Line({ general: 6, thirdParty: 9 }, [axis], '471000'),
-    ps3Line('AN', collectives),
-    ps5Line(null, null, true),
-    exoLine(exercice, 1),
+    records.headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre'),
+    records.ps1Line(folder),
+    records.ps2Line({ general: 6, thirdParty: 9 }, [axis], '471000'),
+    records.ps3Line('AN', collectives),
+    records.ps5Line(null, null, true),
+    records.exoLine(exercice, 1),
     bareLine(layouts.SSA),
-    etbLine(folder),
-    ...['CB', 'PRLV'].map(mdpLine),
-    ...['CB', 'PRLV'].map(mdrLine),
-    ...devLines(new Map([['USD', '0.923400']])),
+    records.etbLine(folder),
+    ...['CB', 'PRLV'].map(records.mdpLine),
+    ...['CB', 'PRLV'].map(records.mdrLine),
+    ...records.devLines(new Map([['USD', '0.923400']])),
     new LineWriter(layouts.REG).line(),
-    tvaLine('TN', 2000),
-    satLine('SIEGE', 'Siège', 1),
-    satLine('ATELIER', 'Atelier', 1),
+    records.tvaLine('TN', 2000),
+    records.satLine('SIEGE', 'Siège', 1),
+    records.satLine('ATELIER', 'Atelier', 1),
     bareLine(layouts.NSA),
     bareLine(layouts.SPA),
     bareLine(layouts.SOU),
-    crrLine(corresponding),
-    createdCgnLine(collectives.get('supplier')!),
-    cgnLine({ ...account('218300', 'Matériel'), correspondanceAccount: corresponding }, false, 1),
+    records.crrLine(corresponding),
+    records.createdCgnLine(collectives.get('supplier')!),
+    records.cgnLine({ ...account('218300', 'Matériel'), correspondanceAccount: corresponding }, false, 1),
     ...['281830', '445660', '471000', '512000', '607000'].map((number) =>
-      cgnLine(account(number, `Compte ${number}`), false, 1),
+      records.cgnLine(account(number, `Compte ${number}`), false, 1),
     ),
-    caeLine(supplier, { code: supplier.number, collective: collectives.get('supplier')!.number }),
+    records.caeLine(supplier, { code: supplier.number, collective: collectives.get('supplier')!.number }),
     journal('Achats', 'AC', 'ACH'),
     journal('À nouveaux', 'AN', 'AN'),
     journal('Banque', 'BQ', 'BQ', '512000'),
-    ribLine(bank, 1),
+    records.ribLine(bank, 1),
   ]
 }
 

@@ -3,6 +3,7 @@
  * code it checks. Each field is text or null.
  */
 import type pg from 'pg'
+import { movementTables, shareTables } from './plain-movement.ts'
 
 /** In the order of the file, and written once more: the contract with those who read these files. */
 export const flatNames =
@@ -46,18 +47,11 @@ export async function readPlainFlat(
        (select json_agg(json_build_object('axis', x.code, 'section', s.code,
                  'amount', trim_scale(m.shares[i + 1]::numeric * 0.01)::text,
                  'rate', trim_scale(m.shares[i + 2]::numeric * 0.0001)::text) order by i)
-        from generate_series(1, array_length(m.shares, 1), 3) as i
-        join grandlivre.sections s on (s.schema_id, s.folder_id, s.id) = (m.schema_id, m.folder_id, m.shares[i])
-        join grandlivre.axes x on (x.schema_id, x.folder_id, x.id) = (s.schema_id, s.folder_id, s.axis_id)) as shares,
+        ${shareTables}) as shares,
        e.attachments as of_entry, m.attachments as of_movement, m.payment_id,
        t.code as third_party_code, t.name as third_party_name,
        e.partner_metadata ->> 'partnerId' as partner_id, e.partner_metadata -> 'json' as partner_json
-     from grandlivre.movements m
-     join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
-     join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)
-     join grandlivre.accounts a on (a.schema_id, a.folder_id, a.id) = (m.schema_id, m.folder_id, m.account_id)
-     left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
-     left join grandlivre.third_parties t on t.id = e.third_party_id
+     ${movementTables}
      where m.schema_id = $1 and m.folder_id = $2 and (${where})
      order by m.entry_id, m.id`,
     [folder.schemaId, folder.folderId],

@@ -51,6 +51,19 @@ interface Share {
   rate: string
 }
 
+/** A movement m with the rows that it refers to. */
+export const movementTables = `from grandlivre.movements m
+  join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
+  join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)
+  join grandlivre.accounts a on (a.schema_id, a.folder_id, a.id) = (m.schema_id, m.folder_id, m.account_id)
+  left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
+  left join grandlivre.third_parties t on t.id = e.third_party_id`
+
+/** The section and the axis of each share of a movement m, which begins at element i. */
+export const shareTables = `from generate_series(1, array_length(m.shares, 1), 3) as i
+  join grandlivre.sections s on (s.schema_id, s.folder_id, s.id) = (m.schema_id, m.folder_id, m.shares[i])
+  join grandlivre.axes x on (x.schema_id, x.folder_id, x.id) = (s.schema_id, s.folder_id, s.axis_id)`
+
 /**
  * In the order of an export.
  * @param where SQL about m (movements), e (entries), a (accounts), with `$3` and so on for `values`
@@ -76,15 +89,8 @@ export async function readPlainMovements(
                  'rate', trim_scale(m.shares[i + 2]::numeric * 0.0001)::text,
                  'section', json_build_object('id', s.id::text, 'code', s.code, 'name', s.name),
                  'axis', json_build_object('id', x.id::text, 'code', x.code, 'name', x.name)) order by i)
-        from generate_series(1, array_length(m.shares, 1), 3) as i
-        join grandlivre.sections s on (s.schema_id, s.folder_id, s.id) = (m.schema_id, m.folder_id, m.shares[i])
-        join grandlivre.axes x on (x.schema_id, x.folder_id, x.id) = (s.schema_id, s.folder_id, s.axis_id)) as shares
-     from grandlivre.movements m
-     join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
-     join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)
-     join grandlivre.accounts a on (a.schema_id, a.folder_id, a.id) = (m.schema_id, m.folder_id, m.account_id)
-     left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
-     left join grandlivre.third_parties t on t.id = e.third_party_id
+        ${shareTables}) as shares
+     ${movementTables}
      where m.schema_id = $1 and m.folder_id = $2 and (${where})
      order by m.entry_id, m.id`,
     [folder.schemaId, folder.folderId, ...values],
