@@ -8,7 +8,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** Lower it when the house has become lighter. */
-const linesMax = 46_905
+const linesMax = 46_909
 
 const uncounted = /(^|\/)(test|tests|bench|docs|examples|package)\/|\.test\.ts$|\/(schema\.sql|routes\.ts)$/
 

@@ -27,7 +27,7 @@ import { startEmbeddedDatabase } from './embedded/embedded.ts'
 import { checkVersion, type MigrateOptions, migrate, migrateThrough } from './migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
 import { noLimit, singleConnection, withStartupOptions } from './pool.ts'
-import { queryRow, queryValue } from './statement.ts'
+import { lookUp, queryRow, queryValue } from './statement.ts'
 
 /** The addresses of a database. */
 export interface DatabaseUrls {
@@ -177,7 +177,7 @@ async function openServer(
     let applied: number[] = []
     const client = await connectTo(asAddress(ownerUrl), setting, 'owner', 'grandlivre migrate', noLimit)
     try {
-      const mayMigrate = (await readServerOfOwner(client, setting)).mayMigrate && opening.migrates !== false
+      const mayMigrate = (await mayMigrateHere(client, setting)) && opening.migrates !== false
       if (mayMigrate) applied = await migrateThrough(client, opening)
       await ensureMembership(client, setting)
       if (!mayMigrate) await checkVersion(directUrl, { setting, ...opening })
@@ -221,31 +221,33 @@ async function connectTo(
   }
 }
 
-/** Since PostgreSQL 16, `set role` needs a grant of its own. The statements of migrations use its syntax. */
+/** Since PostgreSQL 16, `set role` needs a grant of its own. The statements below use its syntax. */
 const serverVersionMin = 16
 
 /**
  * Whether the login may migrate: it owns the schema or, if there is no schema, it may create it.
  * @throws {Error} if the server is too old, or accepts no changes
  */
-async function readServerOfOwner(client: pg.Client, setting: string): Promise<{ mayMigrate: boolean }> {
+async function mayMigrateHere(client: pg.Client, setting: string): Promise<boolean> {
   const server = (await queryRow<{ version: string; isStandby: boolean; mayMigrate: boolean }>(
     client,
-    `select current_setting('server_version') as version, pg_is_in_recovery() as "isStandby",
-       coalesce(
-         (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
-         has_database_privilege(current_database(), 'CREATE')) as "mayMigrate"`,
+    lookUp({
+      text: `select current_setting('server_version') as version, pg_is_in_recovery() as "isStandby",
+        coalesce(
+          (select pg_has_role(nspowner, 'USAGE') from pg_namespace where nspname = 'grandlivre'),
+          has_database_privilege(current_database(), 'CREATE')) as "mayMigrate"`,
+    }),
   ))!
   if (Number.parseInt(server.version, 10) < serverVersionMin)
     throw new Error(
-      `The server of ${setting} is PostgreSQL ${server.version}; version 16 or newer is needed.`,
+      `The server of ${setting} is PostgreSQL ${server.version}; version ${serverVersionMin} or newer is needed.`,
     )
   if (server.isStandby)
     throw new Error(
       `${setting} leads to a standby, and nothing was changed. If the standby takes the place of its primary, promote it ` +
         `(pg_ctl promote) and try again. Otherwise set ${setting} to the address of the primary.`,
     )
-  return server
+  return server.mayMigrate
 }
 
 /**
@@ -256,14 +258,16 @@ async function readServerOfOwner(client: pg.Client, setting: string): Promise<{ 
 async function ensureMembership(client: pg.Client, setting: string): Promise<void> {
   const role = await queryRow<{ found: boolean; may_act: boolean; may_grant: boolean }>(
     client,
-    `select count(*) = 1 as found,
-            coalesce(bool_or(pg_has_role(oid, 'SET')), false) as may_act,
-            coalesce(bool_or(pg_has_role(oid, 'USAGE WITH ADMIN OPTION')), false) as may_grant
-     from pg_roles where rolname = 'grandlivre_service'`,
+    lookUp({
+      text: `select count(*) = 1 as found,
+          coalesce(bool_or(pg_has_role(oid, 'SET')), false) as may_act,
+          coalesce(bool_or(pg_has_role(oid, 'USAGE WITH ADMIN OPTION')), false) as may_grant
+        from pg_roles where rolname = 'grandlivre_service'`,
+    }),
   )
   if (role?.may_act) return
   if (role?.may_grant) {
-    await client.query('grant grandlivre_service to current_user with set true')
+    await client.query(lookUp({ text: 'grant grandlivre_service to current_user with set true' }))
     return
   }
   throw new Error(

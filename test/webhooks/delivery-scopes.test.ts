@@ -30,7 +30,7 @@ function isFor(drawn: Drawn, schemaId: string, event: NewEvent): boolean {
 const allFolders = Object.values(folders)
 const schemaIds = ['100', '200']
 
-/** Another one in each run. SCOPES_SEED repeats a run. */
+/** Another seed in each run. SCOPES_SEED repeats a run. */
 const seed = Number(process.env['SCOPES_SEED'] ?? Date.now() % 1e6)
 
 test(`no event of another tenant, folder or kind is delivered, and none is missing (SCOPES_SEED=${seed})`, async () => {

@@ -71,7 +71,7 @@ export interface MigrateOptions {
   folder?: string
   /** Maximum wait for a process that holds the lock. */
   lockMs?: number
-  /** The setting with the address, for errors. */
+  /** The setting with the address, for errors of `checkVersion`. */
   setting?: string
   /**
    * Throws if this process must not change the database. Called before the first migration and, if there are

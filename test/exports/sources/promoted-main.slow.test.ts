@@ -79,7 +79,7 @@ async function startCluster(): Promise<Cluster> {
     },
     sources: () => {
       const news: ReplicaNews[] = []
-      const timing = { ...defaultTiming.replica, leftMs: 60_000 }
+      const timing = { ...defaultTiming.replica, silentMs: 10_000, leftMs: 60_000 }
       const parts = {
         pool: poolOf(replica.serviceUrl),
         timing,

@@ -59,7 +59,7 @@ export const movementTables = `from grandlivre.movements m
   left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
   left join grandlivre.third_parties t on t.id = e.third_party_id`
 
-/** The section and the axis of each share of a movement m, which begins at element i. */
+/** Each share of a movement m, from element i on, with its section and axis. */
 export const shareTables = `from generate_series(1, array_length(m.shares, 1), 3) as i
   join grandlivre.sections s on (s.schema_id, s.folder_id, s.id) = (m.schema_id, m.folder_id, m.shares[i])
   join grandlivre.axes x on (x.schema_id, x.folder_id, x.id) = (s.schema_id, s.folder_id, s.axis_id)`

@@ -11,7 +11,10 @@ import { startReplication } from './standby.ts'
 
 export type ReplicatedStage = Awaited<ReturnType<typeof setReplicatedStage>>
 
-/** Threads look at the replica often, so tests need not wait for that; a replica on a busy machine is not silent. */
+/**
+ * Threads look at the replica often, so tests need not wait for that. A replica that is slow because the machine is busy
+ * is not away.
+ */
 const quick: Timing = {
   ...defaultTiming,
   replica: { ...defaultTiming.replica, silentMs: 10_000, leftMs: 200 },
