@@ -7,7 +7,10 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-/** Lower it when the house has become lighter. */
+/**
+ * Lower it when the house has become lighter. The goal is 44,000. Searches by room, by duplicates and by unused members
+ * took 6,400 lines from the height of 53,300. What they left has a reason in each place, so less needs a capability less.
+ */
 const linesMax = 46_909
 
 const uncounted = /(^|\/)(test|tests|bench|docs|examples|package)\/|\.test\.ts$|\/(schema\.sql|routes\.ts)$/

@@ -111,10 +111,12 @@ export async function isRefused(url: string): Promise<boolean> {
   return 'code' in error && error.code === 'ECONNREFUSED'
 }
 
+/** How many processes keep the server running. One that has connected, and does not hold the lock yet, does not count. */
 export async function holders(ownerUrl: string): Promise<number> {
   const rows = await ask(
     ownerUrl,
-    `select count(*)::int as holders from pg_stat_activity where application_name = 'grandlivre holder'`,
+    `select count(*)::int as holders from pg_locks join pg_stat_activity using (pid)
+     where application_name = 'grandlivre holder' and locktype = 'advisory' and granted`,
   )
   return Number(rows[0]?.['holders'])
 }
