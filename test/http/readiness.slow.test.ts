@@ -156,7 +156,7 @@ describe('a database that is away when the process starts', () => {
 
   test('is also awaited if it has no free connection during the start', async () => {
     for (const statement of [
-      `create role narrow login createrole connection limit 1 password 'secret'`,
+      `create role narrow login createrole connection limit 0 password 'secret'`,
       'grant grandlivre_service to narrow with admin option, set true',
       'create database of_narrow owner narrow',
     ])
